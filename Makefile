@@ -40,7 +40,7 @@ vet:
 # the race detector, under which they take tenfold; a test that is not named here runs under it.
 # What is short runs three packages at a time in each list, as some of them mostly wait.
 SHORT = $(PLAIN) -short -p 3
-RACED = fleet httpd load load/journal load/transport ndjson redis selftest target target/redisstore target/state
+RACED = fleet lab load load/transport timeline
 SERIAL = ^Test(MergingStreams|ARecordingIsSmall|TheDecisionLiesInTheInterval|ScriptsAtExactInstants|$\
 MemoryFollowsPartitionsInUse|MemoryKeepsRequestsInFlight|RightTargetEqualsReference|JournalIsReadToItsLastMark|$\
 ALongJournalIsInAFile|ALongRecordingIsPacked|ARecordingThatWasPackedWhileItWasMadeIsTheSame|ALineHasAtMostOneMebibyte|FastAndSlowAgree)$$
@@ -71,12 +71,12 @@ dist:
 # bench prints ratios against a peer in the same run, never absolute claims. It takes some five minutes;
 # RLCHECK_BENCH_LARGE=1 adds histories of ten million observations, which take 4 GB and some minutes more.
 bench:
-	$(GO) test -run '^$$' -bench . -benchmem -benchtime 100ms ./internal/check ./cmd/rlcheck ./internal/load ./internal/load/journal ./internal/timeline ./internal/ndjson ./internal/trial ./internal/accesslog ./internal/reference ./internal/target ./internal/target/redisstore
+	$(GO) test -run '^$$' -bench . -benchmem -benchtime 100ms ./internal/check ./cmd/rlcheck ./internal/load ./internal/load/transport ./internal/timeline ./internal/trial ./internal/accesslog ./internal/reference ./internal/lab
 
 # golden writes the files again that tests compare with; read the difference before it is committed.
 golden:
-	$(GO) test ./internal/curl ./internal/report ./internal/report/document ./internal/scenario/grammar ./internal/selftest -update
-	$(GO) test ./cmd/rlcheck -run 'TestScripts|TestTableOfKeys' -update
+	$(GO) test ./internal/report ./internal/scenario ./internal/lab -update
+	$(GO) test ./cmd/rlcheck -run 'TestScripts|TestTableOfKeys|TestParseCurl' -update
 
 # soak runs what takes hours: fifty bursts against nginx on a busy machine, some four million random histories, thousands of
 # recordings, a million decisions of each protocol, and what identify says of random limits and of every fault.

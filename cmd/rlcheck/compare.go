@@ -12,9 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
-	"github.com/rlcheck/rlcheck/internal/compare"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 )
@@ -64,11 +62,11 @@ the runs show neither: a scenario is missing or no longer judged, or there are t
 
 // compareSides is `rlcheck compare`.
 func compareSides(e *cli.Env, old, new string, f compareFlags) error {
-	outs, err := output.Parse(f.outputs, report.ComparisonFormats(), "table")
+	outs, err := cli.ParseOutput(f.outputs, report.ComparisonFormats(), "table")
 	if err != nil {
 		return err
 	}
-	o := compare.Options{Strict: f.strict, Gate: f.maxRegression != ""}
+	o := report.CompareOptions{Strict: f.strict, Gate: f.maxRegression != ""}
 	if o.MaxRegression, err = parsePercent(f.maxRegression); err != nil {
 		return err
 	}
@@ -83,14 +81,14 @@ func compareSides(e *cli.Env, old, new string, f compareFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := compare.Runs(a, b, o)
+	c, err := report.CompareRuns(a, b, o)
 	if err != nil {
 		return err
 	}
 	status := cli.StatusFor(c.Verdict, false, f.failOn)
-	shown := output.ReportOptions(e)
+	shown := cli.ReportOptions(e)
 	write := func(w io.Writer, format string) error { return report.WriteComparison(w, format, c, shown) }
-	if !output.EmitEach(e, outs, write) {
+	if !cli.EmitEach(e, outs, write) {
 		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(status)))
 	}
 	return status
@@ -110,8 +108,8 @@ func parsePercent(text string) (float64, error) {
 }
 
 // readSide reads the runs of one side.
-func readSide(e *cli.Env, name string, f compareFlags) (compare.Side, error) {
-	side := compare.Side{Name: name}
+func readSide(e *cli.Env, name string, f compareFlags) (report.Side, error) {
+	side := report.Side{Name: name}
 	paths, err := sidePaths(name)
 	if err != nil {
 		return side, err
@@ -143,12 +141,12 @@ func chooseAll(runs []*result.Run, only, skip []string) error {
 // that is no run, it lists the runs in it.
 func sidePaths(name string) (out []string, err error) {
 	words := []string{name}
-	if !output.Exists(name) {
+	if !cli.OutputExists(name) {
 		words = strings.Split(name, ",")
 	}
 	for _, word := range words {
 		found := []string{word}
-		if !output.Exists(word) && strings.ContainsAny(word, "*?[") {
+		if !cli.OutputExists(word) && strings.ContainsAny(word, "*?[") {
 			if found, err = filepath.Glob(word); err != nil {
 				return nil, cli.Usagef("%q: not a pattern: a [ is not closed", word)
 			}
@@ -166,13 +164,13 @@ func sidePaths(name string) (out []string, err error) {
 // runsIn lists the runs in a folder that is no run itself. Otherwise it returns path alone.
 func runsIn(path string) []string {
 	entries, err := os.ReadDir(path)
-	if err != nil || output.Exists(filepath.Join(path, "report.json")) ||
-		output.Exists(filepath.Join(path, rundir.ManifestName)) {
+	if err != nil || cli.OutputExists(filepath.Join(path, "report.json")) ||
+		cli.OutputExists(filepath.Join(path, rundir.ManifestName)) {
 		return []string{path}
 	}
 	var out []string
 	for _, e := range entries {
-		if inside := filepath.Join(path, e.Name()); output.Exists(filepath.Join(inside, "report.json")) {
+		if inside := filepath.Join(path, e.Name()); cli.OutputExists(filepath.Join(inside, "report.json")) {
 			out = append(out, inside)
 		}
 	}

@@ -5,14 +5,11 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/checkcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/report"
-	"github.com/rlcheck/rlcheck/internal/target"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 func newHelpCmd() *cobra.Command {
@@ -62,9 +59,9 @@ func settleCompletion(root *cobra.Command) {
 		}
 		for flag, words := range map[string][]string{"output": outputsOf(c.Name()),
 			"color": {"auto", "always", "never"}, "fault": faultNames(c.Name() == "proxy"),
-			"promise": request.WordsOf(verdict.Promises()), "fail-on": {"fail", "inconclusive"},
+			"promise": wordsOf(result.Promises()), "fail-on": {"fail", "inconclusive"},
 			"conformance": {"exact", "upper-bound", "lower-bound"}, "redis": {"embedded", "redis://"},
-			"format": append([]string{"ndjson", "csv"}, request.WordsOf(accesslog.Formats())...)} {
+			"format": append([]string{"ndjson", "csv"}, wordsOf(accesslog.Formats())...)} {
 			if c.Flags().Lookup(flag) != nil {
 				by := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
 				_ = c.RegisterFlagCompletionFunc(flag, by) // it is registered only once
@@ -77,7 +74,7 @@ func settleCompletion(root *cobra.Command) {
 func outputsOf(command string) []string {
 	switch command {
 	case "check":
-		return checkcmd.Formats()
+		return checkFormats()
 	case "compare":
 		return report.ComparisonFormats()
 	case "simulate":
@@ -88,9 +85,9 @@ func outputsOf(command string) []string {
 
 // completeScenarios offers the bundled scenarios beside files and folders.
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	names := []string{sources.BuiltinPrefix}
-	for _, n := range append(sources.BuiltinNames(), sources.NamedOnly()...) {
-		names = append(names, sources.BuiltinPrefix+n)
+	names := []string{builtinPrefix}
+	for _, n := range append(builtinNames(), namedOnly()...) {
+		names = append(names, builtinPrefix+n)
 	}
 	return names, cobra.ShellCompDirectiveDefault
 }
@@ -98,7 +95,7 @@ func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellC
 // faultNames lists the faults of the target, or of the proxy.
 func faultNames(proxy bool) []string {
 	names := []string{"list"}
-	for _, f := range target.Faults() {
+	for _, f := range lab.Faults() {
 		if f.Proxy == proxy {
 			names = append(names, f.Name+"\t"+strings.TrimSuffix(f.Sentence, "."))
 		}

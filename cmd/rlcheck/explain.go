@@ -11,16 +11,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/headers"
-	"github.com/rlcheck/rlcheck/internal/preset"
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/report"
-	"github.com/rlcheck/rlcheck/internal/report/document"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/spell"
-	"github.com/rlcheck/rlcheck/internal/target"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 func newExplainCmd(e *cli.Env) *cobra.Command {
@@ -85,7 +81,7 @@ func glossary(e *cli.Env) (vocabulary, error) {
 	}
 	out.spec()
 	out.verdicts()
-	for _, m := range document.Members() {
+	for _, m := range report.Members() {
 		out.add("member", m.Name, "of "+m.Object+": "+m.About)
 	}
 	out.commands(e)
@@ -104,10 +100,10 @@ func (v vocabulary) add(kind, id, text string) {
 
 // verdicts adds the words of verdicts, the rules and the formats.
 func (v vocabulary) verdicts() {
-	for _, k := range verdict.FindingKinds() {
+	for _, k := range result.FindingKinds() {
 		v.add("finding", string(k), k.About())
 	}
-	for _, k := range verdict.ClaimKinds() {
+	for _, k := range result.ClaimKinds() {
 		v.add("claim", string(k), k.About())
 	}
 	for _, name := range report.Formats() {
@@ -144,7 +140,7 @@ func (v vocabulary) spec() {
 		of := strings.Trim(fmt.Sprint(d.Algorithms), "[]")
 		v.add("key", d.Key, text+some("\nwithout it: ", d.Default)+"\nof: "+strings.ReplaceAll(of, " ", ", "))
 	}
-	for _, p := range preset.All() {
+	for _, p := range spec.Products() {
 		text := fmt.Sprintf("%s: %s\n%s is %s", p.Title, p.Proof(), p.Written(), becomes(p.Written()))
 		for _, k := range p.Keys {
 			text += "\n" + k.Form()
@@ -171,18 +167,18 @@ func becomes(written string) string {
 
 // scenarios adds the faults and the bundled scenarios.
 func (v vocabulary) scenarios(e *cli.Env) error {
-	catches, err := sources.CaughtBy(e.Getenv)
+	catches, err := caughtBy(e.Getenv)
 	if err != nil {
 		return err
 	}
-	for _, f := range target.Faults() {
+	for _, f := range lab.Faults() {
 		text := f.Sentence + "\nseen: " + f.Citation
 		if by := catches[f.Name]; len(by) > 0 {
-			text += "\ncaught by: " + strings.Join(by, ", ") + request.PromisedOnly(f)
+			text += "\ncaught by: " + strings.Join(by, ", ") + promisedOnly(f)
 		}
 		v.add("fault", f.Name, text)
 	}
-	all, err := sources.Bundled(e.Getenv)
+	all, err := Bundled(e.Getenv)
 	for _, s := range all {
 		v.add("scenario", s.ID, fmt.Sprintf("%s\nkind: %s\nsource: %s\ncatches: %s\nlimit: %s",
 			s.Title, s.Kind, s.Source, strings.Join(s.Catches, ", "), s.Limit))
@@ -222,9 +218,9 @@ func plain(word string) string {
 // product may have other names.
 func (v vocabulary) find(text string) (id string) {
 	key, _, _ := strings.Cut(plain(text), "=")
-	product, _ := preset.Find(plain(text))
+	product, _ := spec.FindProduct(plain(text))
 	for _, try := range []struct{ kind, id string }{{"", plain(text)}, {"flag", "--" + plain(text)},
-		{"key", key}, {"preset", product.Name}, {"claim", string(verdict.KindOf(plain(text)))}} {
+		{"key", key}, {"preset", product.Name}, {"claim", string(result.KindOf(plain(text)))}} {
 		for _, g := range v {
 			for _, w := range g.all {
 				if (try.kind == "" || try.kind == g.kind) && plain(w.id) == plain(try.id) && w.id != "" {
@@ -238,10 +234,10 @@ func (v vocabulary) find(text string) (id string) {
 
 // explain prints the words of a group, or every word of a name. A fault and its scenario may have the same
 // name.
-func (v vocabulary) explain(e *cli.Env, text string) error {
+func (v vocabulary) explain(e *cli.Env, s string) error {
 	var ids []string
 	for _, g := range v {
-		if plain(text) == g.plural || plain(text) == g.kind {
+		if plain(s) == g.plural || plain(s) == g.kind {
 			e.Say.Resultf("%s: %s\n", g.plural, g.about)
 			for _, w := range g.all {
 				first, _, _ := strings.Cut(w.text, "\n")
@@ -253,22 +249,22 @@ func (v vocabulary) explain(e *cli.Env, text string) error {
 			ids = append(ids, plain(w.id))
 		}
 	}
-	id := v.find(text)
-	if name, _, configured := preset.Cut(text); id == "" && configured {
-		limit, err := spec.Parse(text)
+	id := v.find(s)
+	if name, _, configured := spec.CutPreset(s); id == "" && configured {
+		limit, err := spec.Parse(s)
 		if err != nil {
 			return cli.Usagef("%w", err)
 		}
-		e.Say.Resultf("%s is %s\n", text, limit)
+		e.Say.Resultf("%s is %s\n", s, limit)
 		return v.explain(e, name)
 	}
 	if id == "" {
-		near := cmp.Or(spell.Suggest(plain(text), ids), "rlcheck explain lists all words")
-		return cli.Usagef("%q: there is no such word%s", text, cli.Mend(near))
+		near := cmp.Or(text.Suggest(plain(s), ids), "rlcheck explain lists all words")
+		return cli.Usagef("%q: there is no such word%s", s, cli.Mend(near))
 	}
 	for _, g := range v {
 		for _, w := range g.all {
-			if w.id == id || plain(w.id) == plain(text) || w.id == "--"+text {
+			if w.id == id || plain(w.id) == plain(s) || w.id == "--"+s {
 				e.Say.Resultf("%s (%s)\n%s\n", w.id, g.kind, w.text)
 			}
 		}

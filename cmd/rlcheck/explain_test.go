@@ -16,14 +16,12 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
-	"github.com/rlcheck/rlcheck/internal/claim/fields"
+	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestEveryWordOfAVerdictIsExplained: every reason, finding and claim that a report prints has an entry.
@@ -45,30 +43,30 @@ func TestEveryWordOfAVerdictIsExplained(t *testing.T) {
 		}
 	}
 	for word, kind := range map[string]string{
-		string(verdict.ScheduleMissed): "reason", string(verdict.Unreachable): "reason",
-		string(verdict.SetupFailed): "reason",
-		string(verdict.NeedsFailed): "reason", string(verdict.TooFew): "reason",
-		string(verdict.ForeignTraffic):     "reason",
-		string(verdict.UnclassifiedStatus): "reason", string(verdict.SearchLimit): "reason",
-		string(verdict.Interrupted):   "reason",
-		string(verdict.OverAdmission): "finding", string(verdict.UnderAdmission): "finding",
-		string(verdict.NoExplanation):   "finding",
-		string(verdict.RetryAfterEarly): "finding", string(verdict.RetryAfterLate): "finding",
-		string(verdict.FieldMissing): "finding",
-		string(verdict.FieldInvalid): "finding", string(verdict.DeniedStatus): "claim",
-		string(verdict.DeniedInPhase): "finding",
-		string(headers.R3Range):       "rule", string(headers.XRReset): "rule",
+		string(result.ScheduleMissed): "reason", string(result.Unreachable): "reason",
+		string(result.SetupFailed): "reason",
+		string(result.NeedsFailed): "reason", string(result.TooFew): "reason",
+		string(result.ForeignTraffic):     "reason",
+		string(result.UnclassifiedStatus): "reason", string(result.SearchLimit): "reason",
+		string(result.Interrupted):   "reason",
+		string(result.OverAdmission): "finding", string(result.UnderAdmission): "finding",
+		string(result.NoExplanation):   "finding",
+		string(result.RetryAfterEarly): "finding", string(result.RetryAfterLate): "finding",
+		string(result.FieldMissing): "finding",
+		string(result.FieldInvalid): "finding", string(result.DeniedStatus): "claim",
+		string(result.DeniedInPhase): "finding",
+		string(headers.R3Range):      "rule", string(headers.XRReset): "rule",
 		string(headers.RASyntax): "rule",
-		string(verdict.Latency):  "claim", string(verdict.FieldLost): "finding",
-		string(verdict.FieldChanged):  "finding",
-		string(verdict.StatusChanged): "finding", string(verdict.BodyChanged): "finding",
+		string(result.Latency):   "claim", string(result.FieldLost): "finding",
+		string(result.FieldChanged):  "finding",
+		string(result.StatusChanged): "finding", string(result.BodyChanged): "finding",
 		"conformance": "claim", "denials-below": "claim", "latency-denied-p99": "claim",
-		"fields-" + string(fields.ProblemBody): "claim",
-		verdict.Pass.String():                  "verdict", verdict.Fail.String(): "verdict",
-		verdict.Inconclusive.String(): "verdict",
-		"FAIL":                        "verdict", "not judged": "word", "not_judged": "word",
-		"align=first":               "key",
-		string(verdict.SharedQuota): "diagnosis", "ra-syntax": "rule",
+		"fields-" + string(claim.ProblemBody): "claim",
+		result.Pass.String():                  "verdict", result.Fail.String(): "verdict",
+		result.Inconclusive.String(): "verdict",
+		"FAIL":                       "verdict", "not judged": "word", "not_judged": "word",
+		"align=first":              "key",
+		string(result.SharedQuota): "diagnosis", "ra-syntax": "rule",
 	} {
 		if id := entries.find(word); id == "" || !seen[kind+" "+id] {
 			t.Errorf("%s: got %q, want a %s", word, id, kind)
@@ -113,13 +111,13 @@ func TestExplainKnowsItsWords(t *testing.T) {
 
 // wordTypes are the types whose constants are words of reports, by the folder of their package.
 var wordTypes = map[string][]string{
-	"verdict":           {"Reason", "Kind", "ClaimKind", "DiagnosisKind", "Promise"},
-	"compare":           {"Change"},
-	"identify/identity": {"Verdict"},
-	"timeline":          {"Shape"},
-	"headers":           {"Rule"},
-	"spec":              {"Algorithm"},
-	"load/cause":        {"word"},
+	"result":         {"Reason", "Kind", "ClaimKind", "DiagnosisKind", "Promise"},
+	"report":         {"Change"},
+	"identify":       {"Verdict"},
+	"timeline":       {"Shape"},
+	"headers":        {"Rule"},
+	"spec":           {"Algorithm"},
+	"load/transport": {"word"},
 }
 
 // TestEveryWordOfTheSourcesIsExplained covers the constants of the types above, members of the JSON
@@ -231,7 +229,7 @@ func reportWords() (out []string) {
 		"perhaps", "simulated", "policy", "cached", "client", "quota", "bound", "interval", "step")
 	add("kind", result.Required, result.Recommended, result.Informative)
 	add("outcome", timeline.Allowed.String(), timeline.Denied.String(), timeline.Unknown.String())
-	add("promise", request.WordsOf(verdict.Promises())...)
+	add("promise", wordsOf(result.Promises())...)
 	add("key", spec.Keys("")...)
 	for _, a := range spec.Algorithms() {
 		add("algorithm", string(a))

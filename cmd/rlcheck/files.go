@@ -12,11 +12,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
-	"github.com/rlcheck/rlcheck/internal/preset"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
-	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 func newLintCmd(e *cli.Env) *cobra.Command {
@@ -30,19 +29,19 @@ func newLintCmd(e *cli.Env) *cobra.Command {
 
 // lintFiles is `rlcheck lint`.
 func lintFiles(e *cli.Env, args []string) error {
-	given, err := sources.Read(args)
+	given, err := readSources(args)
 	bad := err
-	opts := grammar.Options{Env: e.Getenv}
-	for _, f := range target.Faults() {
+	opts := scenario.ParseOptions{Env: e.Getenv}
+	for _, f := range lab.Faults() {
 		opts.Faults = append(opts.Faults, f.Name)
 	}
 	for _, src := range given {
 		var warnings []tree.Problem
 		var err error
-		if filepath.Base(src.Name) == sources.ConfigName {
-			_, err = grammar.ParseConfig(src.Text, src.Name, e.Getenv)
+		if filepath.Base(src.Name) == configName {
+			_, err = scenario.ParseConfig(src.Text, src.Name, e.Getenv)
 		} else {
-			_, warnings, err = grammar.Lint(src.Text, src.Name, opts)
+			_, warnings, err = scenario.Lint(src.Text, src.Name, opts)
 		}
 		if err != nil {
 			bad = errors.Join(bad, err)
@@ -73,7 +72,7 @@ product.`,
 				return nil
 			}
 			if len(args) == 0 {
-				args = []string{sources.BuiltinPrefix}
+				args = []string{builtinPrefix}
 			}
 			return listScenarios(e, args)
 		},
@@ -82,13 +81,13 @@ product.`,
 
 // listScenarios is `rlcheck list`.
 func listScenarios(e *cli.Env, args []string) error {
-	given, err := sources.Read(args)
+	given, err := readSources(args)
 	if err != nil {
 		return err
 	}
 	var bad error
 	for _, src := range given {
-		s, err := grammar.Parse(src.Text, src.Name, grammar.Options{Env: e.Getenv})
+		s, err := scenario.Parse(src.Text, src.Name, scenario.ParseOptions{Env: e.Getenv})
 		if err != nil {
 			bad = errors.Join(bad, err)
 			continue
@@ -109,10 +108,10 @@ func newShowCmd(e *cli.Env) *cobra.Command {
 		Args:  cli.Needs(1, 1, "one scenario (rlcheck list shows the bundled scenarios)"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
-			if _, err := os.Stat(name); err != nil && !strings.HasPrefix(name, sources.BuiltinPrefix) {
-				name = sources.BuiltinPrefix + name
+			if _, err := os.Stat(name); err != nil && !strings.HasPrefix(name, builtinPrefix) {
+				name = builtinPrefix + name
 			}
-			given, err := sources.Read([]string{name})
+			given, err := readSources([]string{name})
 			if err != nil {
 				return err
 			}
@@ -131,7 +130,7 @@ func newInitCmd(e *cli.Env) *cobra.Command {
 		Args:  cli.Needs(0, 1, "the file to write"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				_, _ = e.Say.Write(grammar.Template("")) // the speaker keeps the error
+				_, _ = e.Say.Write(scenario.Template("")) // the speaker keeps the error
 				return nil
 			}
 			return writeInit(e, args[0])
@@ -146,20 +145,20 @@ const schemaName = "scenario.schema.json"
 // rlcheck.yaml it writes a configuration. It never overwrites a file.
 func writeInit(e *cli.Env, name string) error {
 	base := filepath.Base(name)
-	text := grammar.Template(strings.TrimSuffix(base, ".yaml"))
-	if base == sources.ConfigName {
-		text = grammar.ConfigTemplate()
+	text := scenario.Template(strings.TrimSuffix(base, ".yaml"))
+	if base == configName {
+		text = scenario.ConfigTemplate()
 	}
 	if err := createFile(name, text); errors.Is(err, os.ErrExist) {
 		return fmt.Errorf("%s: the file exists (choose another name)", name)
 	} else if err != nil {
 		return fmt.Errorf("%s: not written: %w", name, cli.Cause(err))
 	}
-	if base == sources.ConfigName {
+	if base == configName {
 		return initWanted(e, name, text)
 	}
 	e.Say.Notef("wrote %s; check it with rlcheck lint %s", name, name)
-	schema, err := grammar.Schema()
+	schema, err := scenario.Schema()
 	if err != nil {
 		return err
 	}
@@ -179,7 +178,7 @@ func writeInit(e *cli.Env, name string) error {
 
 // initWanted says what a configuration that was just written contains.
 func initWanted(e *cli.Env, name string, text []byte) error {
-	c, err := grammar.ParseConfig(text, name, e.Getenv)
+	c, err := scenario.ParseConfig(text, name, e.Getenv)
 	if err != nil {
 		return err
 	}
@@ -205,7 +204,7 @@ func createFile(name string, text []byte) error {
 // listPresets is `rlcheck list presets`. For each product it prints what may be written, the SPEC that it
 // becomes, and the evidence for that.
 func listPresets(e *cli.Env) {
-	for _, p := range preset.All() {
+	for _, p := range spec.Products() {
 		e.Say.Resultf("%-22s %s\n%-22s %s (%s)\n", p.Name, p.Written(), "", becomes(p.Written()), p.Proof())
 	}
 }

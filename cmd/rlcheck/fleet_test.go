@@ -20,11 +20,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/child"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
-	"github.com/rlcheck/rlcheck/internal/redis"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/internal/fleet"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // logged is a target that admits everything and logs when it decided. Its answers tell the line of the log.
@@ -151,7 +150,7 @@ func (x *logged) recorded(t *testing.T, dir string, closed int, out string) int 
 		t.Fatalf("%v, %s", missing, out)
 	}
 	defer f.Close()
-	tl, err := ndjson.Read(f, "timeline", ndjson.Options{})
+	tl, err := timeline.Read(f, "timeline", timeline.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -290,7 +289,7 @@ func TestAgentsMeetAtACluster(t *testing.T) {
 	})
 	nodes := 0
 	for _, addr := range addrs {
-		client, err := redis.Open("redis://" + addr)
+		client, err := fleet.OpenRedis("redis://" + addr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +371,7 @@ type fleetTest struct {
 	wait    func() error // waits until lead has ended
 	out     bytes.Buffer // may be read after that
 	dir     string
-	control redis.Client
+	control fleet.RedisClient
 }
 
 // The load of a fleet: first some requests by all clients together, then steady ones.
@@ -391,12 +390,12 @@ func startFleet(t *testing.T, delay time.Duration, seconds int) *fleetTest {
 	}
 	x := &fleetTest{target: newLogged(t), dir: t.TempDir()}
 	for tries := 1; x.stop == nil; tries++ {
-		if x.redis, x.stop, err = child.InstalledRedis(server); err != nil && tries == 5 {
+		if x.redis, x.stop, err = startInstalledRedis(server); err != nil && tries == 5 {
 			t.Fatal(err)
 		}
 	}
 	t.Cleanup(func() { _ = x.stop() })
-	if x.control, err = redis.Open(x.redis); err != nil {
+	if x.control, err = fleet.OpenRedis(x.redis); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = x.control.Close() })
@@ -527,7 +526,7 @@ func (x *fleetTest) allKept(t *testing.T) {
 		if path == nil {
 			t.Fatalf("agent %d kept nothing: %s", i+1, &x.said[i])
 		}
-		tl, err := recording.Read(path[1])
+		tl, err := rundir.ReadRecording(path[1])
 		if err != nil {
 			t.Fatal(err)
 		}

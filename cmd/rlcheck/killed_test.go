@@ -16,8 +16,8 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/target"
 )
 
 // killedScenarios are a short scenario and one that lasts longer than the test allows.
@@ -42,7 +42,7 @@ func TestAKilledRunCanBeRead(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	limited, err := target.New(target.Options{Limit: limit, PartitionHeader: "X-Api-Key"})
+	limited, err := lab.New(lab.Options{Limit: limit, PartitionHeader: "X-Api-Key"})
 	if err != nil {
 		t.Fatal(err)
 	}

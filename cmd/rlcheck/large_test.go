@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // TestCheckLarge pipes recordings into check that are too large to be held in memory. Right ones pass; the
@@ -46,7 +46,7 @@ func TestCheckLarge(t *testing.T) {
 			if r.code != 0 || !strings.HasPrefix(r.out, "PASS") {
 				t.Errorf("got exit code %d, want 0: %.500s", r.code, r.out)
 			}
-			want := quantity.Plural(n, "request") + " in " + quantity.Plural(c.partitions, "partition")
+			want := text.Plural(n, "request") + " in " + text.Plural(c.partitions, "partition")
 			if !strings.Contains(r.out, want) {
 				t.Errorf("got %.500s, want %s", r.out, want)
 			}

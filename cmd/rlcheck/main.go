@@ -1,4 +1,3 @@
-// Command rlcheck load-tests rate limiters and judges whether they keep the limit they declare.
 package main
 
 import (
@@ -11,11 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/checkcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/identifycmd"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/runcmd"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/servecmd"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -82,11 +77,11 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 	flags.StringVar(&e.Color, "color", "auto", "colours: auto, always or never (NO_COLOR is honoured)")
 	flags.BoolVar(&e.NoProgress, "no-progress", false, "no progress bar")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return settle(e, cmd) }
-	root.AddCommand(runcmd.RunCommand(e), runcmd.AgentCommand(e), checkcmd.Command(e),
-		servecmd.ServeCommand(e), servecmd.ProxyCommand(e),
+	root.AddCommand(newRunCmd(e), newAgentCmd(e), newCheckCmd(e),
+		newServeCmd(e), newProxyCmd(e),
 		newReportCmd(e), newCompareCmd(e),
 		newSimulateCmd(e), newLintCmd(e), newListCmd(e), newShowCmd(e), newInitCmd(e),
-		newSchemaCmd(e), identifycmd.Command(e),
+		newSchemaCmd(e), newIdentifyCmd(e),
 		newExplainCmd(e), newRetryAfterCmd(e), newSelftestCmd(e), newManCmd(e), newVersionCmd(e))
 	root.SetHelpCommand(newHelpCmd())
 	root.InitDefaultHelpCmd()

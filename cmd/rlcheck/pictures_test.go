@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/simulate"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -53,7 +53,7 @@ func decided(t *testing.T, limit string, times, want []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := simulate.NewLimiter(l, time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), 3*time.Second)
+	s, err := reference.NewSimulation(l, time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC), 3*time.Second)
 	if err != nil && strings.Contains(limit, "..") {
 		return
 	}

@@ -20,9 +20,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // readmeCommand is one command of a console block of README.md and the lines below it.
@@ -271,9 +270,9 @@ func TestReadmeNames(t *testing.T) {
 	if specs < 7 {
 		t.Errorf("README.md and docs/ has %d SPECs, want one for each algorithm", specs)
 	}
-	for _, r := range []verdict.Reason{verdict.ScheduleMissed, verdict.Unreachable, verdict.SetupFailed,
-		verdict.NeedsFailed, verdict.TooFew,
-		verdict.ForeignTraffic, verdict.UnclassifiedStatus, verdict.SearchLimit, verdict.Interrupted} {
+	for _, r := range []result.Reason{result.ScheduleMissed, result.Unreachable, result.SetupFailed,
+		result.NeedsFailed, result.TooFew,
+		result.ForeignTraffic, result.UnclassifiedStatus, result.SearchLimit, result.Interrupted} {
 		if !strings.Contains(text, "\n| `"+string(r)+"` |") {
 			t.Errorf("README.md, docs/: the table of reasons lacks %s", r)
 		}
@@ -289,7 +288,7 @@ func TestReadmeNames(t *testing.T) {
 		}
 	}
 	rows, _, _ := strings.Cut(text, "<!-- fault table") // it has a row for each scenario too
-	for _, name := range sources.BuiltinNames() {
+	for _, name := range builtinNames() {
 		if !strings.Contains(rows, "\n| `"+name+"` |") {
 			t.Errorf("README.md, docs/: the table of scenarios lacks %s", name)
 		}

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -22,10 +21,10 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 	name := filepath.Join(dir, "large.ndjson")
 	page, table := filepath.Join(dir, "a.html"), filepath.Join(dir, "a.csv")
 	var b bytes.Buffer
-	for i := range recording.Most + 1000 { // 1000/s, and 30 at once in the middle
+	for i := range rundir.MostInMemory + 1000 { // 1000/s, and 30 at once in the middle
 		at := i * 1e6
-		if i >= recording.Most/2 && i < recording.Most/2+30 {
-			at = recording.Most / 2 * 1e6
+		if i >= rundir.MostInMemory/2 && i < rundir.MostInMemory/2+30 {
+			at = rundir.MostInMemory / 2 * 1e6
 		}
 		fmt.Fprintf(&b, `{"sent_ns":%d,"first_byte_ns":%d,"outcome":"allowed"}`+"\n", at, at+1000)
 	}
@@ -54,7 +53,7 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 		t.Errorf("the page has %d bytes, and pictures of what was not kept", len(text))
 	}
 	rows, err := os.ReadFile(table)
-	if n := bytes.Count(rows, []byte("\r\n")); err != nil || n != recording.Most+1000+1 {
+	if n := bytes.Count(rows, []byte("\r\n")); err != nil || n != rundir.MostInMemory+1000+1 {
 		t.Errorf("csv: got %d lines, %v, want a line for each request: %s", n, err, said.String())
 	}
 	out.Reset()
@@ -62,7 +61,7 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 		&said); status != cli.ExitFail {
 		t.Errorf("ndjson: got status %d, want %d: %s", status, cli.ExitFail, said.String())
 	}
-	if n := bytes.Count(out.Bytes(), []byte(`"outcome":"allowed"`)); n != recording.Most+1000 {
+	if n := bytes.Count(out.Bytes(), []byte(`"outcome":"allowed"`)); n != rundir.MostInMemory+1000 {
 		t.Errorf("ndjson: got %d requests: %.300s", n, out.String())
 	}
 }
@@ -73,7 +72,7 @@ func TestBesideLongRun(t *testing.T) {
 	part := &timeline.Timeline{Observations: make([]timeline.Observation, 3)}
 	part.Header.Judged.Limits = []timeline.PhaseLimit{{Limit: "token-bucket,rate=1/s,burst=1"}}
 	s := &result.Scenario{Timeline: part, TimelinePath: "big/timeline.ndjson"}
-	s.Counts.Sent = recording.Most + 1
+	s.Counts.Sent = rundir.MostInMemory + 1
 	if _, why := besideLimits(s, nil); !strings.Contains(why, "write --beside big/timeline.ndjson") {
 		t.Errorf("got %q, want the file to read", why)
 	}

@@ -8,16 +8,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/checkcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/spell"
-	"github.com/rlcheck/rlcheck/internal/trial/joint"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 func newReportCmd(e *cli.Env) *cobra.Command {
@@ -31,12 +27,12 @@ recordings is left out. The exit status says only whether the files were written
 		Example: "  rlcheck report reports/2026-11-20T10-00-00 -o html=run.html",
 		Args:    cli.Needs(1, 1, "one kept run: its folder, or its report.json"),
 		RunE: func(_ *cobra.Command, args []string) error {
-			outs, err := output.Parse(outputs, report.Formats(), "")
+			outs, err := cli.ParseOutput(outputs, report.Formats(), "")
 			if err != nil {
 				return err
 			}
 			if len(outs) == 0 {
-				outs = []output.Output{{Format: "table"}}
+				outs = []cli.Output{{Format: "table"}}
 			}
 			r, err := rundir.Read(e, args[0])
 			if err != nil {
@@ -45,9 +41,9 @@ recordings is left out. The exit status says only whether the files were written
 			if err := choose(r, only, skip); err != nil {
 				return err
 			}
-			o := output.ReportOptions(e)
+			o := cli.ReportOptions(e)
 			o.Strict = strict
-			if !output.Emit(e, outs, r, o) {
+			if !cli.Emit(e, outs, r, o) {
 				return cli.ExitStatus(cli.ExitNothing)
 			}
 			return nil
@@ -63,7 +59,7 @@ recordings is left out. The exit status says only whether the files were written
 
 // choose keeps the scenarios of a run that only and skip select.
 func choose(r *result.Run, only, skip []string) error {
-	if err := sources.Patterns(only, skip); err != nil {
+	if err := checkPatterns(only, skip); err != nil {
 		return err
 	}
 	means := func(w, id string) bool {
@@ -90,18 +86,18 @@ func choose(r *result.Run, only, skip []string) error {
 	})
 	if len(r.Scenarios) == 0 && len(ids) > 0 {
 		return cli.Usagef("no scenario is left: --only and --skip select none of %s",
-			quantity.Plural(len(ids), "scenario"))
+			text.Plural(len(ids), "scenario"))
 	}
 	if len(r.Scenarios) < len(ids) || r.Policy == nil { // an older version, or a killed run, kept none
-		r.Policy = joint.MeasuredPolicy(r.Scenarios)
+		r.Policy = trial.MeasuredPolicy(r.Scenarios)
 	}
 	return nil
 }
 
 // nearID suggests the scenario of a run that a word may have meant.
 func nearID(word string, ids []string) string {
-	if near := spell.Suggest(word, ids); near != "" || len(ids) == 0 {
+	if near := text.Suggest(word, ids); near != "" || len(ids) == 0 {
 		return near
 	}
-	return "it has " + checkcmd.Excerpts(ids)
+	return "it has " + excerpts(ids)
 }

@@ -4,9 +4,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/internal/report/document"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
-	"github.com/rlcheck/rlcheck/internal/spell"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // schemaNames are the forms with a schema, the usual one first.
@@ -37,18 +37,18 @@ and identity what identify -o json prints.`,
 func schemaText(name string) ([]byte, error) {
 	switch name {
 	case "scenario":
-		return grammar.Schema()
+		return scenario.Schema()
 	case "report":
-		return document.ReportSchema()
+		return report.ReportSchema()
 	case "verdict":
-		return document.VerdictSchema()
+		return report.VerdictSchema()
 	case "compare":
-		return document.CompareSchema()
+		return report.CompareSchema()
 	case "identity":
-		return document.IdentitySchema()
+		return report.IdentitySchema()
 	default:
 		return nil, cli.Usagef("schema %q: the schemas are scenario, report, verdict, compare and "+
 			"identity%s", name,
-			cli.Mend(spell.Suggest(name, schemaNames)))
+			cli.Mend(text.Suggest(name, schemaNames)))
 	}
 }

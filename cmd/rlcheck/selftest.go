@@ -6,10 +6,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/selftest"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
@@ -38,10 +37,10 @@ with 0 if nothing was missed that the limit can show.`,
 			run := func(ctx context.Context, s *scenario.Scenario, id string,
 				onlyProofs bool) result.Scenario {
 				return trial.Scenario(ctx, s, trial.Options{ID: id, Seed: 1, Version: e.Version,
-					OnlyProofs: onlyProofs, Embed: request.Embed("")})
+					OnlyProofs: onlyProofs, Embed: embedTarget("")})
 			}
-			r, err := selftest.Run(ctx,
-				selftest.Options{Quick: quick, Run: run, Progress: selftestProgress(e)})
+			r, err := lab.Selftest(ctx,
+				lab.SelftestOptions{Quick: quick, Run: run, Progress: selftestProgress(e)})
 			if err != nil {
 				return err
 			}

@@ -11,17 +11,13 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/child"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/request"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/selftest"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/trial"
-	"github.com/rlcheck/rlcheck/internal/trial/pipe"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // atLimit are the flags of a self-test at one limit.
@@ -35,7 +31,7 @@ type atLimit struct {
 // run tries the fault matrix at the limit in virtual time. The bubbles of testing/synctest need package
 // testing, which takes over the flags and the exit of a process. So a child plays the trials.
 func (a *atLimit) run(ctx context.Context, e *cli.Env) error {
-	trials, err := selftest.Trials(a.limit)
+	trials, err := lab.Trials(a.limit)
 	if err != nil {
 		return err
 	}
@@ -50,17 +46,17 @@ func (a *atLimit) run(ctx context.Context, e *cli.Env) error {
 	}
 	began := time.Now()
 	var out, said strings.Builder
-	err = child.Run(ctx, &out, &said, e.Environ(), "selftest", "--limit", a.limit, "--distance",
+	err = Run(ctx, &out, &said, e.Environ(), "selftest", "--limit", a.limit, "--distance",
 		a.distance.String(), "--play")
 	if err != nil {
 		return err
 	}
-	shown := selftest.AtLimit(selftest.Read(out.String()))
+	shown := lab.AtLimit(lab.Read(out.String()))
 	if ctx.Err() != nil {
 		return cli.ExitStatus(cli.ExitInterrupted)
 	}
 	e.Say.Resultf("%s", shown.Text())
-	e.Say.Notef("%s, %s away, in %s", quantity.Plural(len(shown), "trial"), quantity.Short(a.distance),
+	e.Say.Notef("%s, %s away, in %s", text.Plural(len(shown), "trial"), text.Short(a.distance),
 		time.Since(began).Round(100*time.Millisecond))
 	if len(shown) < len(trials) {
 		return fmt.Errorf("selftest: %d of %d trials have no result: %s", len(trials)-len(shown), len(trials),
@@ -70,7 +66,7 @@ func (a *atLimit) run(ctx context.Context, e *cli.Env) error {
 }
 
 // try tries trials in virtual time, several at a time, and writes each Shown to w as a line of JSON.
-func (a *atLimit) try(t *testing.T, trials []selftest.Trial, w io.Writer) {
+func (a *atLimit) try(t *testing.T, trials []lab.Trial, w io.Writer) {
 	var mu sync.Mutex
 	lines := json.NewEncoder(w)
 	for _, x := range trials {
@@ -90,11 +86,11 @@ func (a *atLimit) try(t *testing.T, trials []selftest.Trial, w io.Writer) {
 // nothing is measured, and no other limit is tried as an explanation.
 func (a *atLimit) virtually(t *testing.T, s *scenario.Scenario) (out result.Scenario) {
 	synctest.Test(t, func(t *testing.T) {
-		out = trial.Scenario(t.Context(), s, trial.Options{ID: "m", Seed: 1, Pacer: pacing.Sleep(),
-			Network: &pipe.Network{Way: a.distance / 2}, OnlyProofs: true, Embed: request.Embed("")})
+		out = trial.Scenario(t.Context(), s, trial.Options{ID: "m", Seed: 1, Pacer: transport.SleepingPacer(),
+			Network: &lab.PipeNetwork{Way: a.distance / 2}, OnlyProofs: true, Embed: embedTarget("")})
 		time.Sleep(time.Minute) // what was on its way at the end comes to its end
 	})
-	if out.Timeline != nil && out.Verdict != verdict.Fail {
+	if out.Timeline != nil && out.Verdict != result.Fail {
 		trial.Judge(&out, s, out.Timeline)
 	}
 	return out

@@ -19,8 +19,8 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/target"
 )
 
 // counter counts the requests at the server of a script.
@@ -251,7 +251,7 @@ func servePolitely(ts *testscript.TestScript, l net.Listener, count *counter, ar
 	}
 	limit, err := spec.Parse(text)
 	ts.Check(err)
-	h, err := target.New(target.Options{Limit: limit, PartitionHeader: "X-Api-Key"})
+	h, err := lab.New(lab.Options{Limit: limit, PartitionHeader: "X-Api-Key"})
 	ts.Check(err)
 	wrapped := wrap(h)
 	quiet := log.New(io.Discard, "", 0) // of handshakes that a script means to fail

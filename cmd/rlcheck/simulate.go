@@ -11,21 +11,15 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/checkcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/runcmd"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/headers"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/simulate"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -37,7 +31,7 @@ type simulateFlags struct {
 	answer                           time.Duration
 	seed                             uint64
 	// read are the flags for reading a recording. Those of its limit are not used.
-	read checkcmd.Flags
+	read checkFlags
 }
 
 // simulationFormats are the formats of simulate, the usual one first.
@@ -86,7 +80,7 @@ nothing: only the judge does.`,
 	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of all random choices")
 	fl.DurationVar(&f.answer, "answer", time.Millisecond, "how long an answer takes")
-	fl.StringVar(&f.read.Format, "format", "ndjson", "for --from: ndjson, csv, "+checkcmd.LogFormats())
+	fl.StringVar(&f.read.Format, "format", "ndjson", "for --from: ndjson, csv, "+LogFormats())
 	fl.StringToStringVar(&f.read.Columns, "columns", nil,
 		"for --from: names that the file uses instead: sent_ns=start,...")
 	f.read.Log.AddReading(cmd)
@@ -95,7 +89,7 @@ nothing: only the judge does.`,
 
 // simulateAll is `rlcheck simulate`.
 func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
-	outs, err := output.Parse(f.outputs, simulationFormats, "table")
+	outs, err := cli.ParseOutput(f.outputs, simulationFormats, "table")
 	if err != nil {
 		return err
 	}
@@ -121,9 +115,9 @@ func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
 		return err
 	}
 	r.Duration = time.Since(began)
-	o := output.ReportOptions(e)
+	o := cli.ReportOptions(e)
 	o.Simulated = true
-	whole := output.EmitEach(e, outs, func(w io.Writer, format string) error {
+	whole := cli.EmitEach(e, outs, func(w io.Writer, format string) error {
 		if format == "table" {
 			return report.WriteSimulation(w, r, o)
 		}
@@ -142,15 +136,15 @@ func simulateScenarios(e *cli.Env, args []string, f simulateFlags) (out []result
 		return nil,
 			cli.Usagef("simulate: name a scenario file, a folder or builtin:NAME, or a log with --from")
 	}
-	given, err := sources.Read(sources.WithLong(args, f.only))
+	given, err := readSources(withLong(args, f.only))
 	if err != nil {
 		return nil, err
 	}
-	opts, err := runcmd.ParseOptions(e, &runcmd.Flags{Limit: strings.Join(f.limits, ""), Set: f.set})
+	opts, err := parseOptions(e, &runFlags{Limit: strings.Join(f.limits, ""), Set: f.set})
 	if err != nil {
 		return nil, err
 	}
-	chosen, notes, err := sources.Pick(given, opts, f.only, f.skip)
+	chosen, notes, err := pickScenarios(given, opts, f.only, f.skip)
 	if err != nil {
 		return nil, err
 	}
@@ -219,7 +213,7 @@ func fileOf(name string) string {
 // try is one limit for the requests of a file.
 type try struct {
 	limit   spec.Limit
-	limiter *simulate.Limiter
+	limiter *reference.Simulation
 	clients result.ClientTally
 	counts  timeline.Counts
 	kept    []timeline.Observation
@@ -228,7 +222,7 @@ type try struct {
 // decide decides one request, whatever its recorded outcome.
 func (t *try) decide(h timeline.Header, o *timeline.Observation, answer time.Duration) (err error) {
 	if t.limiter == nil {
-		if t.limiter, err = simulate.NewLimiter(t.limit, h.Started, answer); err != nil {
+		if t.limiter, err = reference.NewSimulation(t.limit, h.Started, answer); err != nil {
 			return cli.Usagef("--%w", err)
 		}
 	}
@@ -245,7 +239,7 @@ func (t *try) decide(h timeline.Header, o *timeline.Observation, answer time.Dur
 		t.counts.Allowed++
 	}
 	t.clients.Add(&x)
-	if len(t.kept) < recording.Most {
+	if len(t.kept) < rundir.MostInMemory {
 		t.kept = append(t.kept, x)
 	}
 	return nil
@@ -258,7 +252,7 @@ func (t *try) scenario(name string, h timeline.Header) (result.Scenario, error) 
 	if t.counts.Sent > len(t.kept) {
 		return result.Scenario{ID: name, Limit: t.limit, Kind: result.Informative, Counts: t.counts,
 			Clients: t.clients.Clients(), Header: h, Excerpt: "too many requests to draw: " +
-				quantity.Thousands(t.counts.Sent)}, nil
+				text.Thousands(t.counts.Sent)}, nil
 	}
 	slices.SortStableFunc(t.kept, timeline.BySent)
 	return trial.Simulated(name, t.limit, &timeline.Timeline{Header: h, Observations: t.kept})
@@ -270,14 +264,14 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 ) {
 	in, name := e.In, "stdin"
 	if f.from != "-" {
-		file, err := checkcmd.OpenTimeline(f.from)
+		file, err := openTimeline(f.from)
 		if err != nil {
 			return timeline.Header{}, err
 		}
 		defer file.Close()
 		in, name = file, f.from
 	}
-	in, err := checkcmd.Recorded(e, in, &f.read)
+	in, err := recordedLog(e, in, &f.read)
 	if err != nil {
 		return timeline.Header{}, err
 	}
@@ -285,7 +279,7 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 	if slices.Contains(accesslog.Formats(), accesslog.Format(f.read.Format)) {
 		f.read.Log.Complete = true // what a log misses is not judged
 		f.read.Log.WithoutCached = true
-		l, err := checkcmd.AccessLog(e, in, name, &f.read, nil)
+		l, err := accessLog(e, in, name, &f.read, nil)
 		if err != nil {
 			return timeline.Header{}, err
 		}
@@ -295,14 +289,14 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 		})
 		return withoutCached(l.Header, l.Caches), errors.Join(err, stop)
 	}
-	open := map[string]checkcmd.Opener{"ndjson": ndjson.NewReader,
-		"csv": ndjson.NewCSVReader}[f.read.Format]
+	open := map[string]opener{"ndjson": timeline.NewReader,
+		"csv": timeline.NewCSVReader}[f.read.Format]
 	if open == nil {
 		return timeline.Header{}, cli.Usagef("--format %q: the formats are ndjson, csv, %s", f.read.Format,
-			checkcmd.LogFormats())
+			LogFormats())
 	}
 	var caches headers.Caches
-	r := open(in, name, ndjson.Options{Columns: f.read.Columns, Outcome: ndjson.StatusOutcome})
+	r := open(in, name, timeline.ReadOptions{Columns: f.read.Columns, Outcome: timeline.StatusOutcome})
 	h, err := r.Header()
 	if err == nil {
 		err = r.Each(func(o *timeline.Observation, _ int) bool {
@@ -328,7 +322,7 @@ func withoutCached(h timeline.Header, c headers.Caches) timeline.Header {
 
 // simulateBeside is `rlcheck simulate --beside RUN`.
 func simulateBeside(e *cli.Env, args []string, f simulateFlags) error {
-	outs, err := output.Parse(f.outputs, report.BesideFormats(), "table")
+	outs, err := cli.ParseOutput(f.outputs, report.BesideFormats(), "table")
 	if err != nil {
 		return err
 	}
@@ -358,8 +352,8 @@ func simulateBeside(e *cli.Env, args []string, f simulateFlags) error {
 	if len(all) == 0 {
 		return cli.Usagef("--beside %s: none of its scenarios can be drawn", f.beside)
 	}
-	if !output.EmitEach(e, outs, func(w io.Writer, format string) error {
-		return report.WriteBeside(w, format, all, output.ReportOptions(e))
+	if !cli.EmitEach(e, outs, func(w io.Writer, format string) error {
+		return report.WriteBeside(w, format, all, cli.ReportOptions(e))
 	}) {
 		return cli.ExitStatus(cli.ExitNothing)
 	}
@@ -374,7 +368,7 @@ func decideBeside(e *cli.Env, r *result.Run, given []string) (all []report.Besid
 			e.Say.Notef("%s is left out: %s", s.ID, why)
 			continue
 		}
-		right, err := simulate.Beside(s.Timeline, limits)
+		right, err := reference.Beside(s.Timeline, limits)
 		if err != nil {
 			return nil, cli.Usagef("simulate %s: %w", s.ID, err)
 		}
@@ -395,12 +389,12 @@ func readBeside(e *cli.Env, name string) (*result.Run, error) {
 	if !strings.HasSuffix(plain, ".ndjson") {
 		return rundir.Read(e, name)
 	}
-	file, err := checkcmd.OpenTimeline(name)
+	file, err := openTimeline(name)
 	if err != nil {
 		return nil, err
 	}
 	defer file.Close()
-	tl, err := ndjson.Read(file, name, ndjson.Options{})
+	tl, err := timeline.Read(file, name, timeline.ReadOptions{})
 	if err != nil {
 		return nil, err
 	}
@@ -412,10 +406,11 @@ func readBeside(e *cli.Env, name string) (*result.Run, error) {
 // --limit instead of all. why says what is missing.
 func besideLimits(s *result.Scenario, given []string) (limits []timeline.PhaseLimit, why string) {
 	switch declared := s.Timeline; {
-	case declared != nil && s.Counts.Sent > recording.Most && len(declared.Observations) <= recording.Most:
+	case declared != nil && s.Counts.Sent > rundir.MostInMemory &&
+		len(declared.Observations) <= rundir.MostInMemory:
 		return nil, fmt.Sprintf("it has over %s: only its recording can be read whole (write --beside "+
 			"%s)",
-			quantity.Plural(recording.Most, "request"), s.TimelinePath)
+			text.Plural(rundir.MostInMemory, "request"), s.TimelinePath)
 	case declared == nil || len(declared.Observations) == 0:
 		return nil, "its recording is missing"
 	case len(declared.Header.Judged.Limits) > 0:

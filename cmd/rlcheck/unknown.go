@@ -11,9 +11,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/sources"
 	"github.com/rlcheck/rlcheck/internal/report"
-	"github.com/rlcheck/rlcheck/internal/spell"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // unknownCommand returns the error for words that name no command, or nil if they name one.
@@ -30,10 +29,10 @@ func unknownCommand(root *cobra.Command, words []string) error {
 	for _, c := range root.Commands() {
 		names = append(names, c.Name())
 	}
-	hint := spell.Suggest(word, names)
+	hint := text.Suggest(word, names)
 	if hint == "" {
 		hint = "rlcheck --help lists the commands"
-		if _, err := sources.ReadOne(word); err == nil || slices.Contains(sources.BuiltinNames(), word) {
+		if _, err := readSource(word); err == nil || slices.Contains(builtinNames(), word) {
 			hint = "write rlcheck run " + word
 		}
 	}
@@ -85,7 +84,7 @@ func nearFlag(flags *pflag.FlagSet, name string) string {
 			longer = append(longer, f.Name)
 		}
 	})
-	near := spell.Suggest(name, names)
+	near := text.Suggest(name, names)
 	switch {
 	case near != "":
 		return strings.Replace(near, `"`, `"--`, 1)

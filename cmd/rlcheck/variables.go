@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/internal/spell"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // variable returns the environment variable of a flag: --max-rate is RLCHECK_MAX_RATE.
@@ -100,7 +100,7 @@ func nearVariable(name string, known []string) string {
 		least = 3
 	}
 	for _, k := range known {
-		if d := spell.Slips(strings.ToUpper(name), k); d < least {
+		if d := text.Slips(strings.ToUpper(name), k); d < least {
 			best, least = k, d
 		}
 	}

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -117,7 +116,7 @@ type Log struct {
 	// Keyless ones have no partition.
 	Lines, Foreign, Skipped, Unmatched, Keyless int
 	// FirstSkipped is the problem of the first line that was skipped.
-	FirstSkipped *ndjson.ParseError
+	FirstSkipped *timeline.ParseError
 	// Lossy: requests may be missing in the middle of the log, so a denial proves nothing. Lines were
 	// skipped, or the server does not promise a line for each request. It is false if the log is complete.
 	Lossy bool
@@ -218,7 +217,7 @@ func StatusOutcome(status int) timeline.Outcome {
 }
 
 // Read reads a log, plain, gzip or zstd. Error messages call it name. An error about its lines is of type
-// ndjson.Errors, with up to ten problems in their order. An error about the options is an *OptionError.
+// timeline.Errors, with up to ten problems in their order. An error about the options is an *OptionError.
 func Read(r io.Reader, name string, o Options) (*Log, error) {
 	return ReadAll([]File{{name, r}}, o)
 }

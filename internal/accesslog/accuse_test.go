@@ -9,8 +9,8 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // traffic is what a limiter decided, by the wall clock, in the order in which requests ended. Arrivals come
@@ -91,12 +91,12 @@ func TestNoLogAccusesARightLimiter(t *testing.T) {
 				if l.Lossy {
 					l.Header.CompleteFrom = l.Timeline().End() // no denial is judged
 				}
-				if j := mustJudge(t, l, limit); j.Verdict == verdict.Fail {
+				if j := mustJudge(t, l, limit); j.Verdict == result.Fail {
 					t.Fatalf("%s, seed %d, answers up to %s: accused: %s", spec[0], i, longest,
 						j.Partitions[0].Findings[0].Text)
 				}
 				judged++
-				if mustJudge(t, l, mustParse(t, spec[1])).Verdict == verdict.Fail {
+				if mustJudge(t, l, mustParse(t, spec[1])).Verdict == result.Fail {
 					refuted++
 				}
 			}
@@ -117,7 +117,7 @@ func mustParse(t *testing.T, text string) spec.Limit {
 	return limit
 }
 
-func mustJudge(t *testing.T, l *Log, limit spec.Limit) *verdict.Judgement {
+func mustJudge(t *testing.T, l *Log, limit spec.Limit) *result.Judgement {
 	t.Helper()
 	j, err := check.Judge(l.Timeline(), limit, check.Options{SkipMeasure: true})
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestLinesOfWorkersThatBufferTheirs: two workers each write their lines every ten seconds, five seconds
@@ -53,7 +53,7 @@ func TestLinesOfWorkersThatBufferTheirs(t *testing.T) {
 		t.Fatal(err)
 	}
 	j, err := check.Judge(l.Timeline(), limit, check.Options{SkipMeasure: true})
-	if err != nil || j.Verdict != verdict.Pass {
+	if err != nil || j.Verdict != result.Pass {
 		t.Errorf("complete from %s: got %v, %v: %+v", l.Header.CompleteFrom, err, j.Verdict, j.Partitions)
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -235,7 +234,7 @@ func TestEdgeCases(t *testing.T) {
 			}
 			l, err := Read(strings.NewReader(text), "x.log", c.o)
 			if c.wrong != "" {
-				var errs ndjson.Errors
+				var errs timeline.Errors
 				if !errors.As(err, &errs) || !strings.Contains(err.Error(), c.wrong) ||
 					!strings.HasPrefix(err.Error(), "x.log:1: ") {
 					t.Fatalf("got %v, want x.log:1: ...%s", err, c.wrong)
@@ -321,7 +320,7 @@ func TestBadLines(t *testing.T) {
 	good := combined + " request_time=0.001\n"
 	text := good + strings.Repeat("bad\n", 12) + good
 	_, err := Read(strings.NewReader(text), "x.log", Options{Format: Nginx})
-	var errs ndjson.Errors
+	var errs timeline.Errors
 	if !errors.As(err, &errs) || len(errs) != 1 || errs[0].Line != 2 || errs[0].More != 11 {
 		t.Fatalf("got %v", err)
 	}
@@ -358,7 +357,7 @@ func TestBadLines(t *testing.T) {
 		"no status in JSON": {`{"msec":"1795168807.900","request_time":"0.250","code":"200","remote_addr":"10.0.0.1"}` + "\n", `x.log:1: no status: none of 1 lines has "status"`, Options{Format: NginxJSON}},
 		"no status in JSON of " +
 			"others": {`{"start_time":"2026-11-20T10:00:07.100Z","duration":"1","c":"200","downstream_remote_address":"a"}` + "\n", `x.log:1: no status: none of 1 lines has "response_code"`, Options{Format: EnvoyJSON}},
-		"a long line": {good + strings.Repeat("x", ndjson.MaxLine+1) + "\n" + good,
+		"a long line": {good + strings.Repeat("x", timeline.MaxLine+1) + "\n" + good,
 			"x.log:2: line of more than 1048576 bytes: a line has at most 1 MiB", Options{Format: Nginx}},
 	} {
 		if _, err := Read(strings.NewReader(c.text), "x.log", c.o); err == nil ||

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // fuzzed are the options that are fuzzed: those of the samples, and the same with lines skipped.
@@ -49,7 +49,7 @@ func FuzzRead(f *testing.F) {
 		if errors.As(err, &bad) { // the first line shows that the log cannot have a field
 			return
 		}
-		var errs ndjson.Errors
+		var errs timeline.Errors
 		if !errors.As(err, &errs) || len(errs) == 0 || len(errs) > 10 {
 			t.Fatalf("got %v", err)
 		}

@@ -7,8 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -96,7 +95,7 @@ func (h *hygiene) edge(r *reader) {
 	if h.cut++; h.cut == 1 {
 		h.cutLine = h.heldLine
 	}
-	r.skip(ndjson.ParseError{Line: h.heldLine, What: h.held.what, Why: h.held.why})
+	r.skip(timeline.ParseError{Line: h.heldLine, What: h.held.what, Why: h.held.why})
 }
 
 // hole notes zero bytes before a line. Behind the beginning of a file, lines may be missing there.
@@ -142,12 +141,12 @@ func (l *Log) flaws(r *reader) {
 	}
 	if h.holes > 0 {
 		say(h.holeLine, "%s of zero bytes left out, as a rotation of the file leaves: requests may be "+
-			"missing there", quantity.Plural(h.holes, "hole"))
+			"missing there", text.Plural(h.holes, "hole"))
 		l.Lossy = l.Lossy || h.holeLine > 1 || r.o.Complete
 	}
 	if h.cut > 0 {
 		say(h.cutLine, "%s at the beginning or the end left out as cut: it cannot be read",
-			quantity.Plural(h.cut, "line"))
+			text.Plural(h.cut, "line"))
 	}
 	l.Edges, l.Lossy = h.cut, l.Lossy || h.cut > 0 && r.o.Complete
 	l.steps(h, say)
@@ -174,7 +173,7 @@ func (l *Log) steps(h *hygiene, say func(line int, format string, a ...any)) {
 	slices.SortFunc(l.eras, func(a, b era) int { return cmp.Compare(a.line, b.line) })
 	if n := h.jumps - len(l.eras); n > 0 && usual > int64(usualLag) {
 		say(int(h.eras[0].line), "the lines are out of order %s, by up to %s; their times are believed",
-			quantity.Plural(n, "time"), time.Duration(h.eras[0].back).Round(time.Millisecond))
+			text.Plural(n, "time"), time.Duration(h.eras[0].back).Round(time.Millisecond))
 	}
 	for _, e := range l.eras {
 		say(int(e.line), "its request ended %s before that of the line before: the clock was set back, or "+

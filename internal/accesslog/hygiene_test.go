@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // msecOf finds the time of a line of nginx.
@@ -213,10 +213,10 @@ func TestHarmsAccuseNobody(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if j.Verdict == verdict.Fail {
+					if j.Verdict == result.Fail {
 						t.Errorf("seed %d, complete %t: accused: %+v", seed, complete, j.Partitions)
 					}
-					if mustJudge(t, l, wrong).Verdict == verdict.Fail {
+					if mustJudge(t, l, wrong).Verdict == result.Fail {
 						refuted++
 					}
 					said := strings.Join(l.Flaws, "\n")

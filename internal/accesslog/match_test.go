@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // TestPathsWrittenInOtherWays: nginx limits //api/a in location /api/, and does not limit /api/../health
@@ -53,10 +53,10 @@ func TestPathsWrittenInOtherWays(t *testing.T) {
 		}
 		sound(t, l)
 		equalToRead(t, []byte(b.String()), o)
-		if j := mustJudge(t, l, limit); j.Verdict != verdict.Pass {
+		if j := mustJudge(t, l, limit); j.Verdict != result.Pass {
 			t.Errorf("%s: got %v: %+v", c.path, j.Verdict, j.Partitions)
 		}
-		if j := mustJudge(t, l, mustParse(t, "token-bucket,rate=1/100s,burst=2")); j.Verdict != verdict.Fail {
+		if j := mustJudge(t, l, mustParse(t, "token-bucket,rate=1/100s,burst=2")); j.Verdict != result.Fail {
 			t.Errorf("%s: a tenth of the rate: got %v", c.path, j.Verdict)
 		}
 	}

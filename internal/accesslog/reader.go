@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -157,9 +156,9 @@ func (r *reader) fields() (all []field, err error) {
 }
 
 // readAll reads the lines of a file, which follow the first base lines of the log. It returns how many lines
-// it has. The error is of type ndjson.Errors, or an *OptionError.
+// it has. The error is of type timeline.Errors, or an *OptionError.
 func (r *reader) readAll(in io.Reader, base int) (int, error) {
-	lines := ndjson.NewLines(in)
+	lines := timeline.NewLines(in)
 	r.hygiene.open()
 	for {
 		line, number, ended, err := lines.Next()
@@ -170,14 +169,15 @@ func (r *reader) readAll(in io.Reader, base int) (int, error) {
 			}
 			r.hygiene.close(r)
 			return number, r.problems.err()
-		case errors.Is(err, ndjson.ErrLongLine):
+		case errors.Is(err, timeline.ErrLongLine):
 			r.out.Lines++
-			r.judge(base+number, flaw{what: fmt.Sprintf("line of more than %d bytes", ndjson.MaxLine),
+			r.judge(base+number, flaw{what: fmt.Sprintf("line of more than %d bytes", timeline.MaxLine),
 				why: "a line has at most 1 MiB"})
 			continue
 		case err != nil:
-			what, why, mend := ndjson.ReadFlaw(err)
-			r.problems.add(ndjson.ParseError{Line: base + number, What: what, Why: why, Mend: mend, Err: err})
+			what, why, mend := timeline.ReadFlaw(err)
+			r.problems.add(timeline.ParseError{Line: base + number, What: what, Why: why, Mend: mend,
+				Err: err})
 			return number, r.problems.list
 		}
 		if whole := bytes.TrimLeft(line, "\x00"); len(whole) < len(line) {
@@ -266,7 +266,7 @@ func sealed(line []byte) bool {
 
 // bad notes a line that cannot be read.
 func (r *reader) bad(number int, f flaw) {
-	e := ndjson.ParseError{Line: number, What: f.what, Why: f.why, Mend: f.mend}
+	e := timeline.ParseError{Line: number, What: f.what, Why: f.why, Mend: f.mend}
 	if r.o.SkipBad && !f.final || f.soft {
 		r.skip(e)
 		// Who skips lines and says that the log is complete says that they are no requests.
@@ -278,7 +278,7 @@ func (r *reader) bad(number int, f flaw) {
 }
 
 // skip leaves a line out.
-func (r *reader) skip(e ndjson.ParseError) {
+func (r *reader) skip(e timeline.ParseError) {
 	if r.out.Skipped++; r.out.FirstSkipped == nil {
 		r.out.FirstSkipped = &e
 	}
@@ -536,12 +536,12 @@ func (r *reader) follow(s span, number int) flaw {
 
 // finish returns what is wrong with the whole log.
 func (r *reader) finish(last int) error {
-	nothing := ndjson.ParseError{Line: max(last, 1), What: "no request", Why: "there is nothing to judge"}
+	nothing := timeline.ParseError{Line: max(last, 1), What: "no request", Why: "there is nothing to judge"}
 	_, lone := r.lone()
 	switch n := r.out.Lines; {
 	case r.problems.count > 0:
 	case r.order.n > lone && !r.stated:
-		r.problems.add(ndjson.ParseError{Line: last, What: "no status",
+		r.problems.add(timeline.ParseError{Line: last, What: "no status",
 			Why:  fmt.Sprintf("none of %d lines has %q, so no outcome is known", n, r.t.name(slotStatus)),
 			Mend: "log it, or name the member that has it with --columns"})
 	case r.order.n > lone:
@@ -635,7 +635,7 @@ type problems struct {
 	// file is the name of the file that is being read, and before is how many lines are before it.
 	file   string
 	before int
-	list   ndjson.Errors
+	list   timeline.Errors
 	count  int
 	// final: nothing more can be read.
 	final bool
@@ -645,7 +645,7 @@ type problems struct {
 const mostProblems = 10
 
 // add adds a problem. Those of one kind are counted with the first.
-func (p *problems) add(e ndjson.ParseError) {
+func (p *problems) add(e timeline.ParseError) {
 	p.count++
 	for i := range p.list {
 		if p.list[i].Why == e.Why {

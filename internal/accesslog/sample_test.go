@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -108,7 +107,7 @@ func sound(t testing.TB, l *Log) {
 		t.Errorf("got %d lines, the parts are %d", l.Lines, n)
 	}
 	var b bytes.Buffer
-	if err := ndjson.Write(&b, l.Timeline()); err != nil {
+	if err := timeline.Write(&b, l.Timeline()); err != nil {
 		t.Errorf("the timeline cannot be written: %v", err)
 	}
 	if l.Header.Started.IsZero() && l.records != nil && l.records[0].from > second {

@@ -6,7 +6,6 @@ import (
 	"io"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -90,7 +89,7 @@ var errChanged = errors.New("its lines differ from those of the first reading")
 
 // Each calls take for every observation, ascending by Sent, and by line if they began at the same instant,
 // until take returns false. Each observation is overwritten by the next. A log that Survey returned is read
-// again. The error is then of type ndjson.Errors if it has changed.
+// again. The error is then of type timeline.Errors if it has changed.
 func (l *Log) Each(take func(o *timeline.Observation) bool) error {
 	if l.again == nil {
 		for o := range l.All() {
@@ -138,7 +137,7 @@ func (l *Log) Each(take func(o *timeline.Observation) bool) error {
 	if give(q.last); on && r.order == l.order || !on && !q.late {
 		return nil
 	}
-	return ndjson.Errors{{File: l.again.files[0].Name, Line: 1, What: "the log changed while it was read",
+	return timeline.Errors{{File: l.again.files[0].Name, Line: 1, What: "the log changed while it was read",
 		Why:  errChanged.Error(),
 		Mend: "copy it, and judge the copy", Err: errChanged}}
 }

@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -128,7 +127,7 @@ func TestALogThatChanges(t *testing.T) {
 		}
 		n := 0
 		err = l.Each(func(*timeline.Observation) bool { n++; return true })
-		var errs ndjson.Errors
+		var errs timeline.Errors
 		if c.changed && !errors.As(err, &errs) || !c.changed && (err != nil || n != 50) {
 			t.Errorf("%s: got %d requests, %v", c.name, n, err)
 		}

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestTheHourThatComesTwice sends five requests before the clocks are set back and five after. They lie 105
@@ -39,7 +39,7 @@ func TestTheHourThatComesTwice(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j.Verdict == verdict.Fail {
+		if j.Verdict == result.Fail {
 			t.Errorf("%s: accused: %+v", text, j.Partitions)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // inFlightTraffic is what a concurrency limiter decided, in the order in which requests ended. An admitted
@@ -110,17 +110,17 @@ func TestWholeAnswersShowHowManyAreInFlight(t *testing.T) {
 				l.Header.CompleteUntil = l.Timeline().End() - 2*time.Second
 				l.Header.Tick = time.Millisecond
 				if j := mustJudge(t, l,
-					mustParse(t, "concurrency,limit=6,hold=1s..1400ms")); j.Verdict == verdict.Fail {
+					mustParse(t, "concurrency,limit=6,hold=1s..1400ms")); j.Verdict == result.Fail {
 					t.Fatalf("seed %d: accused: %s", i, j.Partitions[0].Findings[0].Text)
 				}
 				wrong := mustParse(t, "concurrency,limit=2,hold=1s..1400ms")
-				if mustJudge(t, l, wrong).Verdict == verdict.Fail {
+				if mustJudge(t, l, wrong).Verdict == result.Fail {
 					refuted++
 				}
 				for k := range l.records {
 					l.records[k].done = 0
 				}
-				if mustJudge(t, l, wrong).Verdict == verdict.Fail {
+				if mustJudge(t, l, wrong).Verdict == result.Fail {
 					blind++
 				}
 			}

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // mostWraps is how many wrappers a line may have, one around the other.
@@ -182,7 +182,7 @@ func (j *joiner) next(line []byte, number int) (record []byte, first int, cut bo
 		}
 		j.open, j.first, j.depth = append(j.open[:0], line...), number, 0
 		bare = bare[len(bare)-1:]
-	} else if bytes.Equal(line, j.open) || len(j.text) > ndjson.MaxLine {
+	} else if bytes.Equal(line, j.open) || len(j.text) > timeline.MaxLine {
 		return j.over(), j.first, true
 	}
 	j.text = append(append(j.text, bare...), '\n')

@@ -3,12 +3,12 @@ package check
 import (
 	"fmt"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // buckets guesses token buckets, if a window or a queue is declared.
-func buckets(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
+func buckets(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 	if p.Completes() || p.Bucketed() {
 		return nil
 	}
@@ -25,7 +25,7 @@ func bucketText(p spec.Policy) string {
 }
 
 // queues guesses leaky buckets that delay requests, if another bucket is declared.
-func queues(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
+func queues(q *inquiry, p spec.Policy, j *result.Judgement) []guess {
 	if p.Completes() || !p.Bucketed() {
 		return nil
 	}
@@ -83,15 +83,15 @@ func (q *inquiry) windows(p, kind spec.Policy, text string) []guess {
 	return changed(p, all...)
 }
 
-func clockWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
+func clockWindows(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 	return q.windows(p, fixedKind(spec.AlignClock), "a fixed window of %s aligned to the clock")
 }
 
-func openedWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
+func openedWindows(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 	return q.windows(p, fixedKind(spec.AlignFirst), "a fixed window of %s opened by the first request")
 }
 
-func refreshedWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
+func refreshedWindows(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 	admitted := q.windows(p, refreshing(spec.RefreshAdmitted),
 		"a fixed window of %s that every admitted request restarts")
 	return append(admitted, q.windows(p, refreshing(spec.RefreshAll),
@@ -99,7 +99,7 @@ func refreshedWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 }
 
 // timedWindows guesses windows that end for all partitions at once, if there are several.
-func timedWindows(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
+func timedWindows(q *inquiry, p spec.Policy, j *result.Judgement) []guess {
 	if len(j.Partitions) < 2 {
 		return nil
 	}
@@ -107,20 +107,20 @@ func timedWindows(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 		"clients")
 }
 
-func unknownWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
+func unknownWindows(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 	return q.windows(p, fixedKind(spec.AlignUnknown), "a fixed window of %s of unknown alignment")
 }
 
-func logs(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
+func logs(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 	return q.windows(p, logKind, "a sliding window log of %s")
 }
 
-func counters(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
+func counters(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 	kind := spec.Policy{Algorithm: spec.SlidingWindowCounter, Align: spec.AlignUnknown}
 	return q.windows(p, kind, "a sliding window counter of %s")
 }
 
-func slottedWindows(q *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
+func slottedWindows(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 	var all []guess
 	for _, n := range []int64{10, 60, 5, 4, 2} {
 		kind := fixedKind(spec.AlignUnknown)

@@ -12,9 +12,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // anchoredPolicies are sliding window counters whose windows begin with the first counted request. They vary
@@ -70,7 +70,7 @@ func judgeAnchoredHistories(t *testing.T, pol spec.Policy, late, rounds int) {
 		if !truth {
 			infeasible++
 		}
-		if j.Verdict != verdict.Fail {
+		if j.Verdict != result.Fail {
 			continue
 		}
 		caught++
@@ -88,7 +88,7 @@ func judgeAnchoredHistories(t *testing.T, pol spec.Policy, late, rounds int) {
 	}
 }
 
-func checkWitness(t *testing.T, pol spec.Policy, tl *timeline.Timeline, f verdict.Finding) {
+func checkWitness(t *testing.T, pol spec.Policy, tl *timeline.Timeline, f result.Finding) {
 	t.Helper()
 	alone := &timeline.Timeline{Header: tl.Header}
 	for _, o := range tl.Observations {
@@ -102,7 +102,7 @@ func checkWitness(t *testing.T, pol spec.Policy, tl *timeline.Timeline, f verdic
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Verdict != verdict.Fail {
+	if j.Verdict != result.Fail {
 		t.Fatalf("the witness of %q is judged %s alone:\n%s of\n%s", f.Text, j.Verdict, draw(alone), draw(tl))
 	}
 	if feasible(t, alone, pol) {
@@ -123,8 +123,8 @@ func TestAnchoredCounterAsksForAFirstDenial(t *testing.T) {
 	}
 	for _, c := range []struct {
 		quota int64
-		want  verdict.Verdict
-	}{{1, verdict.Fail}, {2, verdict.Pass}, {3, verdict.Fail}} {
+		want  result.Verdict
+	}{{1, result.Fail}, {2, result.Pass}, {3, result.Fail}} {
 		// quota 3: at most two requests came before the denial that was first
 		pol.Rate.N = c.quota
 		j, err := Judge(tl, spec.Limit{pol}, Options{})
@@ -157,7 +157,7 @@ func TestAnchoredCounterKeepsItsWindowsThroughARest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if j.Verdict != verdict.Pass || j.Measured.Burst.Lo != 2 || j.Measured.Burst.Hi != 2 {
+	if j.Verdict != result.Pass || j.Measured.Burst.Lo != 2 || j.Measured.Burst.Hi != 2 {
 		t.Errorf("got %s (%s), burst %s; want pass, burst 2..2", j.Verdict, j.Detail, j.Measured.Burst)
 	}
 }
@@ -222,13 +222,13 @@ func TestAnchorIsTheFirstCountedRequest(t *testing.T) {
 // exceeds the quota, or if it lies in the ban that such a denial begins.
 func TestDenialsOfAnIdleCounter(t *testing.T) {
 	const spec = "sliding-window-counter,rate=11/100ns,align=first"
-	for _, side := range []verdict.Conformance{verdict.Exact, verdict.LowerBound} {
+	for _, side := range []result.Conformance{result.Exact, result.LowerBound} {
 		for _, c := range []struct {
 			spec string
 			cost int64
-			want verdict.Verdict
-		}{{spec, 1, verdict.Fail}, {spec, 12, verdict.Pass}, {spec + ",ban=10us", 1, verdict.Fail},
-			{spec + ",ban=10us", 12, verdict.Pass}, {spec + ",tick=5ns", 1, verdict.Fail}} {
+			want result.Verdict
+		}{{spec, 1, result.Fail}, {spec, 12, result.Pass}, {spec + ",ban=10us", 1, result.Fail},
+			{spec + ",ban=10us", 12, result.Pass}, {spec + ",tick=5ns", 1, result.Fail}} {
 			tl := &timeline.Timeline{}
 			for i := range time.Duration(300) {
 				tl.Observations = append(tl.Observations,
@@ -252,7 +252,7 @@ func TestDenialsOfAnIdleCounter(t *testing.T) {
 			for _, p := range slices.Concat(j.Partitions, s.Partitions) {
 				for _, f := range p.Findings {
 					if w, err := Judge(alone(tl, f.Observations), limit, o); err != nil ||
-						w.Verdict != verdict.Fail || f.Kind != verdict.UnderAdmission {
+						w.Verdict != result.Fail || f.Kind != result.UnderAdmission {
 						t.Errorf("%s, %s: %s: the witness %v alone: %v, %v", c.spec, side, f.Text,
 							f.Observations, w.Verdict, err)
 					}
@@ -271,7 +271,7 @@ func TestAnExplainedCounterPasses(t *testing.T) {
 		for silence := time.Duration(0); silence < 100*time.Microsecond; silence += 2 * time.Microsecond {
 			tl := countedWithASilence(t, limit, n, silence)
 			j, err := Judge(tl, limit, Options{SkipMeasure: true})
-			if err != nil || j.Verdict != verdict.Pass {
+			if err != nil || j.Verdict != result.Pass {
 				t.Fatalf("%d right answers, %s of silence: got %s, want pass", n, silence, answer(j, err))
 			}
 		}

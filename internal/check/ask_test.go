@@ -6,11 +6,10 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAnswersAloneAreThoseOfTheWitnesses asks one asker about random histories, under every small policy and
@@ -30,8 +29,8 @@ func TestAnswersAloneAreThoseOfTheWitnesses(t *testing.T) {
 			h := newHistory(tl.Observations, history.Widen(timeline.Header{}, p.Tick, p.TickSet),
 				int64(tl.End()), history.StayOf(p))
 			b := limiter.NewBound(p, int64(p.PhaseFrom), int64(p.PhaseFrom)+r.Int64N(4))
-			for _, mode := range []verdict.Conformance{verdict.UpperBound, verdict.LowerBound} {
-				got, want := a.Refutes(h, b, mode), phases.JudgeOne(h, b, mode) != nil
+			for _, mode := range []result.Conformance{result.UpperBound, result.LowerBound} {
+				got, want := a.Refutes(h, b, mode), JudgeOne(h, b, mode) != nil
 				if refuted[want]++; got != want {
 					t.Fatalf("%s, round %d, %s: got refuted %v, want %v\n%s", name, round, mode, got, want,
 						draw(tl))

@@ -8,9 +8,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAxesHoldTheirOwnLimiter: a limiter with an axis is never accused under its own SPEC, but is under the
@@ -51,11 +51,11 @@ func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 			for range fewer(t, 500) {
 				tl := honestHistory(r, lim, 30)
 				if j, err := Judge(tl, right, Options{SkipMeasure: true}); err != nil ||
-					j.Verdict == verdict.Fail {
+					j.Verdict == result.Fail {
 					t.Fatalf("accused under its own SPEC: %v\n%s%+v", err, draw(tl), j.Partitions[0].Findings)
 				}
 				if j, err := Judge(tl, wrong, Options{SkipMeasure: true}); err == nil &&
-					j.Verdict == verdict.Fail {
+					j.Verdict == result.Fail {
 					caught++
 				}
 			}
@@ -80,7 +80,7 @@ func TestForgottenBucketMayBeLow(t *testing.T) {
 		for range fewer(t, 500) {
 			tl := honestHistory(r, lim, 30)
 			if j, err := Judge(tl, limit, Options{SkipMeasure: true}); err != nil ||
-				j.Verdict == verdict.Fail {
+				j.Verdict == result.Fail {
 				t.Fatalf("accused under start=%s: %v\n%s%+v", start, err, draw(tl), j.Partitions[0].Findings)
 			}
 		}
@@ -145,7 +145,7 @@ func TestRequestsAcrossASilenceAreNotCounted(t *testing.T) {
 					Outcome: timeline.Allowed})
 		}
 		if j := byBounds(tl, mustLimit(t, keys+",count=all,ttl=300us"),
-			Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
+			Options{SkipMeasure: true}); j.Verdict == result.Fail {
 			t.Errorf("%s: accused: %+v", keys, j.Partitions)
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestBeginningsFailOnlyWhatJudgeFails judges only the first requests of random histories. Whatever they
@@ -33,7 +33,7 @@ func TestBeginningsFailOnlyWhatJudgeFails(t *testing.T) {
 						}
 					}
 				}
-				if got.Verdict != verdict.Fail {
+				if got.Verdict != result.Fail {
 					continue
 				}
 				if failed++; !infeasible(t, tl, limit) {
@@ -57,8 +57,8 @@ func TestLeftIsWhatWasNotJudged(t *testing.T) {
 	}
 	for _, c := range []struct {
 		whole, left int
-		want        verdict.Verdict
-	}{{5, 4, verdict.Pass}, {6, 3, verdict.Fail}, {9, 0, verdict.Fail}} {
+		want        result.Verdict
+	}{{5, 4, result.Pass}, {6, 3, result.Fail}, {9, 0, result.Fail}} {
 		j := streamed(t, tl, limit, Options{SkipMeasure: true}, caps{whole: c.whole})
 		if j.Verdict != c.want || j.Partitions[0].Left != c.left {
 			t.Errorf("%d judged: got %v, %d left, want %v, %d left", c.whole, j.Verdict, j.Partitions[0].Left,
@@ -78,7 +78,7 @@ func infeasible(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j.Verdict == verdict.Fail
+	return j.Verdict == result.Fail
 }
 
 // TestBeginningsOfRightLimitersAreNotAccused records limiters whose beginnings are hard to judge.
@@ -105,7 +105,7 @@ func TestBeginningsOfRightLimitersAreNotAccused(t *testing.T) {
 			tl := honestTraffic(r, lim, limit)
 			cutAtRandom(r, tl)
 			if j := streamed(t, tl, limit, Options{SkipMeasure: true},
-				anyBeginning(r)); j.Verdict == verdict.Fail {
+				anyBeginning(r)); j.Verdict == result.Fail {
 				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
 			}
 		}
@@ -122,9 +122,9 @@ func TestOneTooManyAfterASilence(t *testing.T) {
 				Answered: true, Outcome: timeline.Allowed}
 			tl.Observations = append(tl.Observations, o)
 		}
-		for name, j := range map[string]*verdict.Judgement{"whole": byBounds(tl, limit, Options{}),
+		for name, j := range map[string]*result.Judgement{"whole": byBounds(tl, limit, Options{}),
 			"stream": streamed(t, tl, limit, Options{}, inTurnCaps)} {
-			if j.Verdict != verdict.Fail {
+			if j.Verdict != result.Fail {
 				t.Errorf("%s, %s: got %s, want fail", spec, name, j.Verdict)
 			}
 		}

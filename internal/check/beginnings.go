@@ -5,7 +5,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -33,8 +32,8 @@ func WindowsOf(p spec.Policy, h timeline.Header) (w Windows, ok bool) {
 	if !p.Windowed() || p.Align == spec.AlignFirst || p.PerTo > 0 {
 		return Windows{}, false
 	}
-	box, _ := phases.Of(p, h)
-	return Windows{Every: phases.LongestSlot(p), Begin: Span{time.Duration(box.From), time.Duration(box.To)}},
+	box, _ := PhasesOf(p, h)
+	return Windows{Every: LongestSlot(p), Begin: Span{time.Duration(box.From), time.Duration(box.To)}},
 		true
 }
 

@@ -16,11 +16,10 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // cpuTime is the processor time used by this process. On a busy machine the wall clock says little.
@@ -176,7 +175,7 @@ func BenchmarkBounds(b *testing.B) {
 				bd := limiter.NewBound(p, int64(p.PhaseFrom), int64(p.PhaseTo))
 				began = cpuTime()
 				for b.Loop() {
-					if br := phases.JudgeOne(h, bd, verdict.Exact); br != nil {
+					if br := JudgeOne(h, bd, result.Exact); br != nil {
 						b.Fatalf("a right limiter is accused: %+v", br.Kind)
 					}
 				}
@@ -214,7 +213,7 @@ func BenchmarkStream(b *testing.B) {
 					took += cpuTime() - began
 					held = live() - before
 					began = cpuTime()
-					if j, err := s.Finish(); err != nil || j.Verdict != verdict.Pass {
+					if j, err := s.Finish(); err != nil || j.Verdict != result.Pass {
 						b.Fatal(err, j)
 					}
 					took += cpuTime() - began
@@ -238,7 +237,7 @@ func BenchmarkJudge(b *testing.B) {
 					began := cpuTime()
 					for b.Loop() {
 						if j, err := Judge(tl, spec.Limit{p}, Options{SkipMeasure: skip}); err != nil ||
-							j.Verdict == verdict.Fail {
+							j.Verdict == result.Fail {
 							b.Fatal(err, j)
 						}
 					}
@@ -376,14 +375,14 @@ func againstPorcupine(b *testing.B, p spec.Policy, n int, late time.Duration, at
 		rounds++
 		ops := operations(obs)
 		began := cpuTime()
-		if phases.JudgeOne(newHistory(obs, history.Widening{}, int64(obs[n-1].FirstByte)),
-			limiter.NewBound(p, 0, 0), verdict.Exact) != nil {
+		if JudgeOne(newHistory(obs, history.Widening{}, int64(obs[n-1].FirstByte)),
+			limiter.NewBound(p, 0, 0), result.Exact) != nil {
 			b.Fatal("the bounds accuse a right limiter")
 		}
 		bounds += cpuTime() - began
 		began = cpuTime()
 		j, err := Judge(&timeline.Timeline{Observations: obs}, spec.Limit{p}, Options{SkipMeasure: true})
-		if err != nil || j.Verdict != verdict.Pass {
+		if err != nil || j.Verdict != result.Pass {
 			b.Fatal(err, j)
 		}
 		jdg += cpuTime() - began
@@ -430,7 +429,7 @@ func TestOfferedIsExplained(t *testing.T) {
 		p := mustPolicy(t, text)
 		obs := offered(p, 3000, 1)
 		j, err := Judge(&timeline.Timeline{Observations: obs}, spec.Limit{p}, Options{SkipMeasure: true})
-		if err != nil || j.Verdict != verdict.Pass {
+		if err != nil || j.Verdict != result.Pass {
 			t.Errorf("%s: got %+v, %v", text, j, err)
 		}
 		denied := slices.ContainsFunc(obs,

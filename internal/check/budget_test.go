@@ -8,10 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestPartitionsShareOneBudget: many partitions that are hard to search take no longer than one. Where a
@@ -48,8 +47,8 @@ func TestPartitionsShareOneBudget(t *testing.T) {
 			capped++
 		}
 	}
-	if j.Verdict != verdict.Pass || visited > 2*phases.StepBudget || capped == 0 {
+	if j.Verdict != result.Pass || visited > 2*StepBudget || capped == 0 {
 		t.Errorf("got %s, %d decisions, %d searches capped; want a pass, at most %d decisions, some capped",
-			j.Verdict, visited, capped, 2*phases.StepBudget)
+			j.Verdict, visited, capped, 2*StepBudget)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestClosedLoopsAreExplained: clients that each send again when they are answered keep a limiter busy
@@ -31,7 +31,7 @@ func TestClosedLoopsAreExplained(t *testing.T) {
 func endsInAPass(t *testing.T, tl *timeline.Timeline, text string) (ended bool) {
 	t.Helper()
 	j, err := Judge(tl, mustLimit(t, text), Options{SkipMeasure: true})
-	if err != nil || j.Verdict != verdict.Pass {
+	if err != nil || j.Verdict != result.Pass {
 		t.Fatalf("%s: got %v, %v, want a pass", text, j.Verdict, err)
 	}
 	return !j.Partitions[0].Search.Capped

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // completionOracle decides by exhaustion whether a limiter that is told of completions can give the observed
@@ -468,7 +468,7 @@ func TestStreamsKeepTheLastByte(t *testing.T) {
 			if kindsOf(got) != kindsOf(want) {
 				t.Fatalf("%s, round %d: got %s, want %s", text, round, kindsOf(got), kindsOf(want))
 			}
-			if want.Verdict == verdict.Fail {
+			if want.Verdict == result.Fail {
 				fails++
 			}
 			for i := range tl.Observations {
@@ -517,7 +517,7 @@ func TestAStalledServerIsNotAccused(t *testing.T) {
 		t.Fatal(err)
 	}
 	const ms = time.Millisecond
-	for done, want := range map[time.Duration]verdict.Verdict{30 * ms: verdict.Pass, 10 * ms: verdict.Fail} {
+	for done, want := range map[time.Duration]result.Verdict{30 * ms: result.Pass, 10 * ms: result.Fail} {
 		tl := &timeline.Timeline{Observations: []timeline.Observation{
 			{Arrival: timeline.Arrival{Cost: 1}, FirstByte: 2 * ms, Done: done, Answered: true,
 				Outcome: timeline.Allowed},
@@ -569,7 +569,7 @@ func TestAPlaceThatWasNeverFree(t *testing.T) {
 				Done: time.Duration(x.done) * us})
 	}
 	j := byBounds(tl, mustLimit(t, "concurrency,limit=2,hold=50ms.."), Options{SkipMeasure: true})
-	if j.Verdict != verdict.Fail {
+	if j.Verdict != result.Fail {
 		t.Fatalf("got %s, want fail", j.Verdict)
 	}
 	want := "request #2 was admitted although at least 1 of 2 places were taken at every instant when it " +

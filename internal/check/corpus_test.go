@@ -10,11 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/judge"
-	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // A new corpus takes, out of so many candidates, the pairs that are judged quickly. The keys of some
@@ -58,8 +56,8 @@ func corpusPair(n int) (p matter, spec string, ok bool) {
 	if r.IntN(4) == 0 {
 		cutAmid(r, p.tl)
 	}
-	p.o = judge.Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(8) == 0,
-		Conformance: []verdict.Conformance{"", "", "", "", verdict.UpperBound, verdict.LowerBound}[r.IntN(6)]}
+	p.o = Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(8) == 0,
+		Conformance: []result.Conformance{"", "", "", "", result.UpperBound, result.LowerBound}[r.IntN(6)]}
 	return p, spec, true
 }
 
@@ -67,7 +65,7 @@ func corpusPair(n int) (p matter, spec string, ok bool) {
 func unknowns(limit spec.Limit) int {
 	n := 0
 	for _, p := range limit {
-		box, _ := phases.Of(p, timeline.Header{})
+		box, _ := PhasesOf(p, timeline.Header{})
 		for _, open := range []bool{box.From != box.To, p.PerTo > 0, p.RateTo > 0, p.BanTo > 0, p.TTLTo > 0} {
 			if open {
 				n++
@@ -92,7 +90,7 @@ func (p matter) sum() uint64 {
 
 // record prints a judgement without its hint: verdict, reason, findings with their request numbers, and what
 // was measured.
-func record(j *verdict.Judgement, err error) string {
+func record(j *result.Judgement, err error) string {
 	if err != nil {
 		return "error: " + err.Error()
 	}
@@ -115,9 +113,9 @@ func record(j *verdict.Judgement, err error) string {
 }
 
 // measuredText prints what was measured, "" if nothing was.
-func measuredText(m verdict.Measured) string {
+func measuredText(m result.Measured) string {
 	text := ""
-	for i, iv := range []verdict.Interval{m.Burst, m.Rate, m.Phase} {
+	for i, iv := range []result.Interval{m.Burst, m.Rate, m.Phase} {
 		if iv.LoSet || iv.HiSet {
 			text += " " + []string{"burst", "rate", "phase"}[i] + "=" + iv.String()
 		}
@@ -162,7 +160,7 @@ func (p matter) judged() string {
 // of a pair do not go together. It is "" also where judging takes longer than limit, unless limit is 0.
 func corpusText(numbers []int, limit time.Duration) (texts []string, algorithms []spec.Algorithm) {
 	texts, algorithms = make([]string, len(numbers)), make([]spec.Algorithm, len(numbers))
-	judge.Each(len(numbers), func(i int) {
+	Each(len(numbers), func(i int) {
 		p, spec, ok := corpusPair(numbers[i])
 		if !ok {
 			return

@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestTooCostlyRequestsAreDenied: a request that costs more than a full start admits is denied, whatever came
@@ -21,8 +21,8 @@ func TestTooCostlyRequestsAreDenied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for cost, want := range map[int64]verdict.Verdict{5: verdict.Fail, 6: verdict.Pass,
-			1_000_000: verdict.Pass} {
+		for cost, want := range map[int64]result.Verdict{5: result.Fail, 6: result.Pass,
+			1_000_000: result.Pass} {
 			tl := &timeline.Timeline{Observations: []timeline.Observation{{
 				Arrival: timeline.Arrival{Cost: cost}, Sent: 50 * time.Millisecond,
 				FirstByte: 51 * time.Millisecond, Answered: true,
@@ -48,7 +48,7 @@ func TestTooCostlyRequestsAreNotAllowed(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for cost, want := range map[int64]verdict.Verdict{5: verdict.Pass, 6: verdict.Fail} {
+		for cost, want := range map[int64]result.Verdict{5: result.Pass, 6: result.Fail} {
 			tl := &timeline.Timeline{Observations: []timeline.Observation{{
 				Arrival: timeline.Arrival{Cost: cost}, Sent: 50 * time.Millisecond,
 				FirstByte: 9 * time.Second, Answered: true,
@@ -57,7 +57,7 @@ func TestTooCostlyRequestsAreNotAllowed(t *testing.T) {
 			if err != nil || j.Verdict != want {
 				t.Errorf("%s, an admission of cost %d: got %v (%s), %v, want %s", text, cost, j.Verdict,
 					j.Reason, err, want)
-			} else if want == verdict.Fail {
+			} else if want == result.Fail {
 				if got, text := j.Partitions[0].Findings[0].Text,
 					"request #0 of cost 6 was allowed; a full start admits 5"; got != text {
 					t.Errorf("%s: got %q, want %q", text, got, text)

@@ -6,9 +6,9 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const (
@@ -24,14 +24,14 @@ const (
 //
 // Partitions that an earlier run may have used (Header.CompleteFrom) are not new. Of these, earlier requests
 // prove nothing.
-func diagnose(rec *history.Recording, limit spec.Limit, j *verdict.Judgement, o Options) *verdict.Diagnosis {
-	if j.Verdict != verdict.Fail || !deniesTooMuch(j) {
+func diagnose(rec *history.Recording, limit spec.Limit, j *result.Judgement, o Options) *result.Diagnosis {
+	if j.Verdict != result.Fail || !deniesTooMuch(j) {
 		return nil
 	}
 	one := rec.AsOne()
 	several := len(j.Partitions) > 1
 	why := ""
-	if several && tried(one, limit, o).verdict == verdict.Pass {
+	if several && tried(one, limit, o).verdict == result.Pass {
 		why = fmt.Sprintf("if all %d clients are one client, the declared limit explains them; if they "+
 			"are separate clients, it does not", len(j.Partitions))
 	}
@@ -42,10 +42,10 @@ func diagnose(rec *history.Recording, limit spec.Limit, j *verdict.Judgement, o 
 	if why == "" || smallerQuota(rec, limit, j, o) {
 		return nil
 	}
-	d := &verdict.Diagnosis{Kind: verdict.SharedQuota, Text: sharedText, Why: why}
+	d := &result.Diagnosis{Kind: result.SharedQuota, Text: sharedText, Why: why}
 	if len(limit) == 1 {
 		empty := limit[0]
-		if empty.Start = spec.StartEmpty; tried(rec, spec.Limit{empty}, o).verdict == verdict.Pass {
+		if empty.Start = spec.StartEmpty; tried(rec, spec.Limit{empty}, o).verdict == result.Pass {
 			d.Text += emptyText
 		}
 	}
@@ -89,7 +89,7 @@ func explainedByEarlier(one *history.Recording, limit spec.Limit, o Options) boo
 			one.Header.CompleteFrom = 1
 		}
 	}
-	return tried(one, earlier, o).verdict != verdict.Fail
+	return tried(one, earlier, o).verdict != result.Fail
 }
 
 // usedEarlier says that requests from before the recording explain it.
@@ -102,19 +102,19 @@ func usedEarlier(clients int) string {
 }
 
 // deniesTooMuch tells whether some finding is about a denial. A quota that is shared admits too little.
-func deniesTooMuch(j *verdict.Judgement) bool {
-	return slices.ContainsFunc(j.Partitions, func(p verdict.PartitionVerdict) bool {
+func deniesTooMuch(j *result.Judgement) bool {
+	return slices.ContainsFunc(j.Partitions, func(p result.PartitionVerdict) bool {
 		return slices.ContainsFunc(p.Findings,
-			func(f verdict.Finding) bool { return f.Kind != verdict.OverAdmission })
+			func(f result.Finding) bool { return f.Kind != result.OverAdmission })
 	})
 }
 
 // smallerQuota tells whether a smaller burst or quota of each partition explains the recording.
-func smallerQuota(rec *history.Recording, limit spec.Limit, j *verdict.Judgement, o Options) bool {
+func smallerQuota(rec *history.Recording, limit spec.Limit, j *result.Judgement, o Options) bool {
 	if len(limit) != 1 {
 		return false
 	}
 	return slices.ContainsFunc(bursts(limit[0], j), func(b int64) bool {
-		return b < limit[0].Full() && tried(rec, spec.Limit{limit[0].WithFull(b)}, o).verdict == verdict.Pass
+		return b < limit[0].Full() && tried(rec, spec.Limit{limit[0].WithFull(b)}, o).verdict == result.Pass
 	})
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // evenly returns n instants, gap apart, the first at begin.
@@ -96,7 +96,7 @@ func TestTwoClientsWithHalfTheQuota(t *testing.T) {
 	const text = "token-bucket,rate=1/s,burst=20"
 	tl := clients(answered(t, mustPolicy(t, text), evenly(40, 0, time.Millisecond)), "a", "b")
 	j, err := Judge(tl, spec.Limit{mustPolicy(t, text)}, Options{Hint: true})
-	if err != nil || j.Verdict != verdict.Fail || j.Diagnosis != nil ||
+	if err != nil || j.Verdict != result.Fail || j.Diagnosis != nil ||
 		!strings.Contains(j.Hint, "burst of 10") {
 		t.Errorf("got %v, %v, hint %q, error %v, want a burst of 10", j.Verdict, j.Diagnosis, j.Hint, err)
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestClocksThatDrift judges a minute of traffic at 150 requests a second. A limiter whose clock is 200 ppm
@@ -20,21 +20,21 @@ func TestClocksThatDrift(t *testing.T) {
 	for _, c := range []struct {
 		spec        string
 		ppm, allows int64
-		want        verdict.Verdict
+		want        result.Verdict
 	}{
-		{"token-bucket,rate=100/s,burst=20", 200, 200, verdict.Pass},
-		{"token-bucket,rate=100/s,burst=20", -200, 200, verdict.Pass},
-		{"token-bucket,rate=100/s,burst=20", 200, 0, verdict.Fail},
-		{"token-bucket,rate=100/s,burst=20", -200, 0, verdict.Fail},
-		{"token-bucket,rate=100/s,burst=20", 1000, 200, verdict.Fail},
-		{"token-bucket,rate=100/s,burst=20", -1000, 200, verdict.Fail},
-		{"sliding-window-log,rate=100/1s", 200, 200, verdict.Pass},
-		{"sliding-window-log,rate=100/1s", -200, 200, verdict.Pass},
-		{"fixed-window,rate=100/1s,phase=0s", 200, 200, verdict.Pass},
-		{"fixed-window,rate=100/1s,phase=0s", -200, 200, verdict.Pass},
-		{"fixed-window,rate=100/1s,phase=0s", -200, 0, verdict.Fail},
-		{"sliding-window-counter,rate=100/1s,phase=0s", 200, 200, verdict.Pass},
-		{"leaky-bucket,rate=100/s,burst=20 + fixed-window,rate=500/5s,phase=0s", -200, 200, verdict.Pass},
+		{"token-bucket,rate=100/s,burst=20", 200, 200, result.Pass},
+		{"token-bucket,rate=100/s,burst=20", -200, 200, result.Pass},
+		{"token-bucket,rate=100/s,burst=20", 200, 0, result.Fail},
+		{"token-bucket,rate=100/s,burst=20", -200, 0, result.Fail},
+		{"token-bucket,rate=100/s,burst=20", 1000, 200, result.Fail},
+		{"token-bucket,rate=100/s,burst=20", -1000, 200, result.Fail},
+		{"sliding-window-log,rate=100/1s", 200, 200, result.Pass},
+		{"sliding-window-log,rate=100/1s", -200, 200, result.Pass},
+		{"fixed-window,rate=100/1s,phase=0s", 200, 200, result.Pass},
+		{"fixed-window,rate=100/1s,phase=0s", -200, 200, result.Pass},
+		{"fixed-window,rate=100/1s,phase=0s", -200, 0, result.Fail},
+		{"sliding-window-counter,rate=100/1s,phase=0s", 200, 200, result.Pass},
+		{"leaky-bucket,rate=100/s,burst=20 + fixed-window,rate=500/5s,phase=0s", -200, 200, result.Pass},
 	} {
 		limit, err := spec.Parse(c.spec)
 		if err != nil {

@@ -8,12 +8,11 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // traffic records a limiter over a long time. Arrivals are random and in bursts, latencies up to longest, and
@@ -127,17 +126,17 @@ func TestNoAccusationAtTheEdges(t *testing.T) {
 				end := all[len(all)-1].FirstByte
 				from := time.Duration(rng.Int64N(int64(end / 3)))
 				tl := cutOut(all, from, from+end/2, longest)
-				o := judge.Options{SkipMeasure: i > 0} // measuring is most of the work, and decides nothing
+				o := Options{SkipMeasure: i > 0} // measuring is most of the work, and decides nothing
 				right, wrong := judgeBy(t, tl, c[0], o), judgeBy(t, tl, c[1], o)
-				if right.Verdict == verdict.Fail {
+				if right.Verdict == result.Fail {
 					t.Fatalf("seed %d, cut from %s, latency up to %s: accused: %s", i, from, longest,
 						textOf(right))
 				}
-				if wrong.Verdict == verdict.Fail {
+				if wrong.Verdict == result.Fail {
 					caught++
 				}
 				tl.Header.CompleteFrom, tl.Header.CompleteUntil = 0, 0
-				if judgeBy(t, tl, c[0], o).Verdict == verdict.Fail {
+				if judgeBy(t, tl, c[0], o).Verdict == result.Fail {
 					blind++
 				}
 			}
@@ -149,12 +148,12 @@ func TestNoAccusationAtTheEdges(t *testing.T) {
 	}
 }
 
-func judgeSpec(t *testing.T, tl *timeline.Timeline, spec string) *verdict.Judgement {
+func judgeSpec(t *testing.T, tl *timeline.Timeline, spec string) *result.Judgement {
 	t.Helper()
 	return judgeBy(t, tl, spec, Options{})
 }
 
-func judgeBy(t *testing.T, tl *timeline.Timeline, text string, o Options) *verdict.Judgement {
+func judgeBy(t *testing.T, tl *timeline.Timeline, text string, o Options) *result.Judgement {
 	t.Helper()
 	limit, err := spec.Parse(text)
 	if err != nil {
@@ -167,7 +166,7 @@ func judgeBy(t *testing.T, tl *timeline.Timeline, text string, o Options) *verdi
 	return j
 }
 
-func textOf(j *verdict.Judgement) string {
+func textOf(j *result.Judgement) string {
 	out := ""
 	for _, p := range j.Partitions {
 		for _, f := range p.Findings {
@@ -208,7 +207,7 @@ func TestEdgesRememberThatABucketWasCreatedBefore(t *testing.T) {
 		FirstByte: 10 * time.Second,
 		Answered:  true, Outcome: timeline.Allowed}}
 	j, err := Judge(tl, limit, Options{SkipMeasure: true})
-	if err != nil || j.Verdict == verdict.Fail {
+	if err != nil || j.Verdict == result.Fail {
 		t.Errorf("got %+v, %v: want no accusation", j, err)
 	}
 }
@@ -234,7 +233,7 @@ func TestMissingRequestsMayHaveEmptiedABusyBucket(t *testing.T) {
 			t.Fatal(err)
 		}
 		stream := streamed(t, tl, limit, Options{SkipMeasure: true}, inTurnCaps)
-		if got := []bool{whole.Verdict == verdict.Fail, stream.Verdict == verdict.Fail}; got[0] != wrong ||
+		if got := []bool{whole.Verdict == result.Fail, stream.Verdict == result.Fail}; got[0] != wrong ||
 			got[1] != wrong {
 			t.Errorf("denied at %s: accused %v (whole, as a stream), want %v", last, got, wrong)
 		}
@@ -252,7 +251,7 @@ func TestClocksMoveTheEdges(t *testing.T) {
 		tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: at, FirstByte: at,
 			Answered: true, Outcome: timeline.Denied}}
 		if got := judgeBy(t, tl, "sliding-window-log,rate=1/10ms",
-			Options{SkipMeasure: true}).Verdict == verdict.Fail; got != want {
+			Options{SkipMeasure: true}).Verdict == result.Fail; got != want {
 			t.Errorf("denied at %s: accused %v, want %v", at, got, want)
 		}
 	}
@@ -270,7 +269,7 @@ func TestDenialsLeftOutMayHaveCreatedThePartition(t *testing.T) {
 			Outcome: timeline.Denied}}
 	for _, spec := range []string{"token-bucket,rate=1/10ms,burst=5,start=empty",
 		"gcra,rate=1/10ms,burst=5,start=empty + sliding-window-log,rate=9/1s"} {
-		if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
+		if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == result.Fail {
 			t.Errorf("%s: accused: %+v", spec, j.Partitions)
 		}
 	}
@@ -301,7 +300,7 @@ func TestDenialsAtAnEdgeKeepAPartition(t *testing.T) {
 		}
 		for _, spec := range []string{"token-bucket,rate=1/10s,burst=1,ttl=6s",
 			"sliding-window-log,rate=1/10s,ttl=6s"} {
-			if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
+			if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == result.Fail {
 				t.Errorf("%s, %s: accused: %+v", name, spec, j.Partitions)
 			}
 		}
@@ -324,7 +323,7 @@ func TestMissingRequestsMayHaveCreatedAPartition(t *testing.T) {
 			}
 			whole := judgeBy(t, tl, spec, Options{SkipMeasure: true})
 			stream := streamed(t, tl, mustLimit(t, spec), Options{SkipMeasure: true}, inTurnCaps)
-			if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
+			if whole.Verdict == result.Fail || stream.Verdict == result.Fail {
 				t.Errorf("%s, at %s: accused: %+v, as a stream %+v", spec, at[0], whole.Partitions,
 					stream.Partitions)
 			}
@@ -344,7 +343,7 @@ func TestMissingRequestsMayHaveSetTheBatches(t *testing.T) {
 				timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
 					Answered: true, Outcome: timeline.Allowed})
 		}
-		if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == verdict.Fail {
+		if j := judgeBy(t, tl, spec, Options{SkipMeasure: true}); j.Verdict == result.Fail {
 			t.Errorf("%s: accused: %+v", spec, j.Partitions)
 		}
 	}
@@ -364,11 +363,11 @@ func TestAnswersThatProveNothingDoNotPass(t *testing.T) {
 					Answered: i > 0, Outcome: []timeline.Outcome{timeline.Unknown, timeline.Denied,
 						timeline.Denied}[i]})
 		}
-		o := judge.Options{SkipMeasure: true}
-		for _, j := range []*verdict.Judgement{judgeBy(t, tl, spec, o),
+		o := Options{SkipMeasure: true}
+		for _, j := range []*result.Judgement{judgeBy(t, tl, spec, o),
 			streamed(t, tl, mustLimit(t, spec), o, inTurnCaps),
 			streamed(t, tl, mustLimit(t, spec), o, caps{whole: 9})} {
-			if j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew ||
+			if j.Verdict != result.Inconclusive || j.Reason != result.TooFew ||
 				j.Detail != history.UnsureEdges {
 				t.Errorf("%s: got %s, %s: %s", spec, j.Verdict, j.Reason, j.Detail)
 			}
@@ -412,13 +411,13 @@ func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 			tl.Header.Ended = tl.End()
 			return tl
 		}
-		o := judge.Options{SkipMeasure: true}
+		o := Options{SkipMeasure: true}
 		whole, err := Judge(recorded(c.late), limit, o)
 		if err != nil {
 			t.Fatal(err)
 		}
 		stream := streamed(t, recorded(c.late), limit, o, inTurnCaps)
-		if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
+		if whole.Verdict == result.Fail || stream.Verdict == result.Fail {
 			t.Errorf("%s: %v, as a stream %v, though %s: %+v", c.spec, whole.Verdict, stream.Verdict,
 				c.explains, whole.Partitions[0].Findings)
 		}
@@ -430,7 +429,7 @@ func TestWhoIsMissingMayHaveCreated(t *testing.T) {
 	tl.Observations = []timeline.Observation{{Arrival: timeline.Arrival{Cost: 1}, Sent: 2 * time.Second,
 		FirstByte: 2 * time.Second, Answered: true, Outcome: timeline.Allowed}}
 	if j := judged(t, tl,
-		mustPolicy(t, "token-bucket,rate=1/10s,burst=5,start=empty")); j.Verdict != verdict.Inconclusive {
+		mustPolicy(t, "token-bucket,rate=1/10s,burst=5,start=empty")); j.Verdict != result.Inconclusive {
 		t.Errorf("a partition that was asked too late: %v, %q", j.Verdict, j.Detail)
 	}
 }

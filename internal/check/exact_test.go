@@ -10,9 +10,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestSearchIsReproducible: a search tries the same decisions in every run.
@@ -220,7 +220,7 @@ func TestProductsOfLimitsAreSmallEnough(t *testing.T) {
 					Answered: true, Outcome: timeline.Allowed})
 		}
 		j, err := Judge(tl, limit, Options{SkipMeasure: true})
-		if err != nil || j.Verdict != verdict.Pass {
+		if err != nil || j.Verdict != result.Pass {
 			t.Errorf("from %s, a tick of %s: %v, %+v", c.at, c.tick, err, j)
 		}
 	}
@@ -239,8 +239,8 @@ func TestACrowdOfDenials(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	wants := map[int]verdict.Verdict{18: verdict.Fail, 19: verdict.Fail, 20: verdict.Pass, 21: verdict.Fail,
-		30: verdict.Fail}
+	wants := map[int]result.Verdict{18: result.Fail, 19: result.Fail, 20: result.Pass, 21: result.Fail,
+		30: result.Fail}
 	for _, text := range []string{"sliding-window-log,rate=%d/2s,count=all",
 		"fixed-window,rate=%d/2s,phase=500ms,count=all",
 		"fixed-window,rate=%d/2s,phase=250ms,count=all,slots=4",

@@ -6,36 +6,35 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // attempt is the verdict on a recording under another limit. sure: no search was cut short that might still
 // refute the limit.
 type attempt struct {
-	verdict verdict.Verdict
+	verdict result.Verdict
 	sure    bool
 }
 
 // tried judges all of a recording under another limit, on the side that o asks for. The bounds come first, as
 // they are fast and refute most limits. A limit that cannot be judged fails.
 func tried(rec *history.Recording, limit spec.Limit, o Options) attempt {
-	if _, err := reference.NewLimit(limit); err != nil || judge.Fits(rec, limit) != nil {
-		return attempt{verdict: verdict.Fail}
+	if _, err := reference.NewLimit(limit); err != nil || Fits(rec, limit) != nil {
+		return attempt{verdict: result.Fail}
 	}
 	var out attempt
 	for _, bounds := range []bool{true, false} {
-		c := judge.New(rec, limit,
+		c := NewCase(rec, limit,
 			Options{Conformance: o.Conformance, Shared: o.Shared, SkipMeasure: true})
 		c.Quick, c.BoundsOnly = true, bounds
 		c.Judge()
-		if out.verdict = c.Judgement().Verdict; out.verdict == verdict.Fail {
+		if out.verdict = c.Judgement().Verdict; out.verdict == result.Fail {
 			return out
 		}
-		out.sure = !slices.ContainsFunc(c.Parts, func(p *judge.Part) bool { return p.Search.Capped })
+		out.sure = !slices.ContainsFunc(c.Parts, func(p *Part) bool { return p.Search.Capped })
 	}
 	return out
 }
@@ -43,7 +42,7 @@ func tried(rec *history.Recording, limit spec.Limit, o Options) attempt {
 // Explains tells whether a recording does not refute limit. It is Judge without findings, whose witnesses are
 // most of the work. Of o it takes Conformance and Shared.
 func Explains(tl *timeline.Timeline, limit spec.Limit, o Options) bool {
-	return tried(history.RecordingOf(tl), limit, o).verdict != verdict.Fail
+	return tried(history.RecordingOf(tl), limit, o).verdict != result.Fail
 }
 
 // inquiry looks for limits that explain a recording. Its work is counted in judged requests and not in time,
@@ -54,7 +53,7 @@ type inquiry struct {
 	// left is how many requests may still be judged. tries is how many limits were tried.
 	left  int64
 	tries int
-	found []verdict.Explanation
+	found []result.Explanation
 	// known are the quotas that were measured for each rate.
 	known map[spec.Rate][]int64
 	// whole judges the whole recording if rec is only its beginning, otherwise it is nil. wholes is how often
@@ -86,7 +85,7 @@ func (q *inquiry) spent(n int) bool {
 
 // try looks for the first of the guesses that explains the recording. The guesses come nearest first.
 func (q *inquiry) try(guesses []guess) {
-	var may *verdict.Explanation
+	var may *result.Explanation
 	for _, g := range guesses {
 		if !q.spent(1) {
 			break
@@ -94,7 +93,7 @@ func (q *inquiry) try(guesses []guess) {
 		q.tries++
 		limit := spec.Limit{g.policy}
 		a := tried(q.rec, limit, q.o)
-		if a.verdict == verdict.Pass && q.whole != nil {
+		if a.verdict == result.Pass && q.whole != nil {
 			if q.wholes--; q.wholes < 0 {
 				q.left = 0
 				break
@@ -102,12 +101,12 @@ func (q *inquiry) try(guesses []guess) {
 			a = q.whole(limit)
 		}
 		switch {
-		case a.verdict != verdict.Pass:
+		case a.verdict != result.Pass:
 		case a.sure:
-			q.found = append(q.found, verdict.Explanation{Text: g.text, Limit: limit, Sure: true})
+			q.found = append(q.found, result.Explanation{Text: g.text, Limit: limit, Sure: true})
 			return
 		case may == nil:
-			may = &verdict.Explanation{Text: g.text, Limit: limit, Sure: false}
+			may = &result.Explanation{Text: g.text, Limit: limit, Sure: false}
 		}
 	}
 	if may != nil {
@@ -117,8 +116,8 @@ func (q *inquiry) try(guesses []guess) {
 
 // explain returns what explains a recording that fails a limit of one policy, the nearest first, and a
 // sentence that names it. An explanation proves nothing. It is the next thing to look at.
-func (q *inquiry) explain(limit spec.Limit, j *verdict.Judgement) ([]verdict.Explanation, string) {
-	if j.Verdict != verdict.Fail || len(limit) != 1 {
+func (q *inquiry) explain(limit spec.Limit, j *result.Judgement) ([]result.Explanation, string) {
+	if j.Verdict != result.Fail || len(limit) != 1 {
 		return nil, ""
 	}
 	for _, k := range families {
@@ -126,8 +125,8 @@ func (q *inquiry) explain(limit spec.Limit, j *verdict.Judgement) ([]verdict.Exp
 			q.try(k.guesses(q, limit[0], j))
 		}
 	}
-	if slices.ContainsFunc(q.found, func(e verdict.Explanation) bool { return e.Sure }) {
-		q.found = slices.DeleteFunc(q.found, func(e verdict.Explanation) bool { return !e.Sure })
+	if slices.ContainsFunc(q.found, func(e result.Explanation) bool { return e.Sure }) {
+		q.found = slices.DeleteFunc(q.found, func(e result.Explanation) bool { return !e.Sure })
 	} else if len(q.found) > 1 {
 		q.found = q.found[:1]
 	}
@@ -173,7 +172,7 @@ func (q *inquiry) ended() string {
 
 // usedBefore says what an unknown level at the start may mean if the client is new.
 func (q *inquiry) usedBefore() string {
-	unknown := func(e verdict.Explanation) bool { return e.Limit[0].Start == spec.StartUnknown }
+	unknown := func(e result.Explanation) bool { return e.Limit[0].Start == spec.StartUnknown }
 	if q.rec.Header.CompleteFrom > 0 || !slices.ContainsFunc(q.found, unknown) {
 		return ""
 	}

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAStopIsNoReasonToCallATargetDown: requests that still waited when the recording was stopped say nothing
@@ -14,14 +14,14 @@ func TestAStopIsNoReasonToCallATargetDown(t *testing.T) {
 	waiting, refused := timeline.Observation{Error: "interrupted"}, timeline.Observation{Error: "refused"}
 	for _, x := range []struct {
 		obs  []timeline.Observation
-		want verdict.Reason
+		want result.Reason
 		text string
 	}{
-		{[]timeline.Observation{waiting, waiting}, verdict.Interrupted,
+		{[]timeline.Observation{waiting, waiting}, result.Interrupted,
 			"the recording stopped while 2 requests waited for an answer, and none had come"},
-		{[]timeline.Observation{refused, waiting}, verdict.Unreachable,
+		{[]timeline.Observation{refused, waiting}, result.Unreachable,
 			"none of 2 requests was answered: refused"},
-		{[]timeline.Observation{waiting, refused}, verdict.Unreachable,
+		{[]timeline.Observation{waiting, refused}, result.Unreachable,
 			"none of 2 requests was answered: refused"},
 	} {
 		f := history.FactsOf(x.obs)

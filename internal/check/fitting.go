@@ -5,30 +5,29 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // measured returns the interval of the burst and of the rate that a policy has, over all partitions. Of a
 // long recording it reads the beginning.
-func (q *inquiry) measured(p spec.Policy) verdict.Measured {
+func (q *inquiry) measured(p spec.Policy) result.Measured {
 	const questions = 64 // a measurement takes about as many judgements
 	limit := spec.Limit{p}
-	if _, err := reference.NewLimit(limit); err != nil || judge.Fits(q.rec, limit) != nil ||
+	if _, err := reference.NewLimit(limit); err != nil || Fits(q.rec, limit) != nil ||
 		!q.spent(questions) {
-		return verdict.Measured{}
+		return result.Measured{}
 	}
-	c := judge.New(q.rec, limit, Options{Conformance: q.o.Conformance, Shared: q.o.Shared})
+	c := NewCase(q.rec, limit, Options{Conformance: q.o.Conformance, Shared: q.o.Shared})
 	c.Quick, c.BoundsOnly, c.Frugal = true, true, true
-	out := make([]verdict.Measured, len(c.Parts))
-	judge.Each(len(c.Parts), func(i int) {
+	out := make([]result.Measured, len(c.Parts))
+	Each(len(c.Parts), func(i int) {
 		if c.Parts[i].Seen.Known > 0 {
 			out[i] = c.Measure(c.Parts[i])
 		}
 	})
-	var all verdict.Measured
+	var all result.Measured
 	for _, m := range out {
 		all = all.Intersect(m)
 	}
@@ -43,7 +42,7 @@ func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 	unit := p.Rate.Per
 	for range 2 {
 		m := q.measured(p)
-		ends := []verdict.Interval{{Lo: m.Burst.Lo, LoSet: m.Burst.LoSet},
+		ends := []result.Interval{{Lo: m.Burst.Lo, LoSet: m.Burst.LoSet},
 			{Lo: m.Burst.Hi, LoSet: m.Burst.HiSet}}
 		for _, end := range ends {
 			if !end.LoSet || end.Lo < 1 {
@@ -67,7 +66,7 @@ func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 // roundRate returns the roundest rate of an interval: so many a second, else in the given unit or, for slow
 // rates, in a longer time. An end that is not set is that of the declared rate. ok=false: the interval has no
 // rate that is a whole number.
-func roundRate(iv verdict.Interval, declared spec.Rate, unit time.Duration) (spec.Rate, bool) {
+func roundRate(iv result.Interval, declared spec.Rate, unit time.Duration) (spec.Rate, bool) {
 	now := float64(declared.N) * float64(time.Second) / float64(declared.Per)
 	lo, hi := now, now
 	switch {
@@ -94,7 +93,7 @@ func roundRate(iv verdict.Interval, declared spec.Rate, unit time.Duration) (spe
 
 // roundWindow returns the roundest length of a window with the given quota whose rate lies in the interval.
 // ok=false: there is none, or an end is not set.
-func roundWindow(rate verdict.Interval, quota int64) (time.Duration, bool) {
+func roundWindow(rate result.Interval, quota int64) (time.Duration, bool) {
 	if !rate.LoSet || !rate.HiSet || rate.Lo <= 0 || rate.Lo > rate.Hi {
 		return 0, false
 	}
@@ -131,7 +130,7 @@ func (q *inquiry) quotas(rate spec.Rate, base spec.Policy) []int64 {
 	out := []int64{rate.N}
 	for _, kind := range []spec.Policy{fixedKind(spec.AlignFirst), logKind} {
 		m := q.measured(windowed(base, rate, kind)).Burst
-		for _, end := range []verdict.Interval{{Lo: m.Lo, LoSet: m.LoSet}, {Lo: m.Hi, LoSet: m.HiSet}} {
+		for _, end := range []result.Interval{{Lo: m.Lo, LoSet: m.LoSet}, {Lo: m.Hi, LoSet: m.HiSet}} {
 			if n := int64(end.Lo); end.LoSet && n >= 1 && !slices.Contains(out, n) {
 				out = append(out, n)
 			}

@@ -4,18 +4,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // A rate is written in the declared unit of time if it is no whole number a second, whatever was tried in
 // between.
 func TestRoundRates(t *testing.T) {
-	perMinute := func(lo, hi float64) verdict.Interval {
-		return verdict.Interval{Lo: lo / 60, Hi: hi / 60, LoSet: true, HiSet: true}
+	perMinute := func(lo, hi float64) result.Interval {
+		return result.Interval{Lo: lo / 60, Hi: hi / 60, LoSet: true, HiSet: true}
 	}
 	for _, x := range []struct {
-		in    verdict.Interval
+		in    result.Interval
 		tried string
 		unit  time.Duration
 		want  string

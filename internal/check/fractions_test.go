@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // bytesThrough records some minutes of a bucket of many units a second whose requests cost many units.
@@ -49,10 +49,10 @@ func TestRatesBetweenRoundOnesStayInBounds(t *testing.T) {
 		one := p
 		one.Rate.N, one.RateTo, one.BurstTo = p.Rate.N+r.Int64N(p.RateTo-p.Rate.N), 0, 0
 		tl := bytesThrough(t, r, one)
-		if j := judged(t, tl, p); j.Verdict == verdict.Fail {
+		if j := judged(t, tl, p); j.Verdict == result.Fail {
 			t.Errorf("seed %d: %s is no %s: %+v", seed, one, p, j.Partitions[0].Findings)
 		}
-		if s := streamed(t, tl, spec.Limit{p}, Options{}, anyBeginning(r)); s.Verdict == verdict.Fail {
+		if s := streamed(t, tl, spec.Limit{p}, Options{}, anyBeginning(r)); s.Verdict == result.Fail {
 			t.Errorf("seed %d: as a stream %s is no %s: %+v", seed, one, p, s.Partitions[0].Findings)
 		}
 	}
@@ -72,7 +72,7 @@ func TestRatesOfManyUnitsAreMeasured(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if m := j.Measured.Rate; j.Verdict == verdict.Fail || m.LoSet && m.Lo > truth || m.HiSet &&
+			if m := j.Measured.Rate; j.Verdict == result.Fail || m.LoSet && m.Lo > truth || m.HiSet &&
 				m.Hi < truth || !m.Within(truth, 0.05) {
 				t.Errorf("%s, seed %d: %v, measured %s, want what holds %g within 5 %%", text, seed,
 					j.Verdict, m, truth)
@@ -101,7 +101,7 @@ func TestHugeQuotasAreMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := j.Measured.Burst.String(); j.Verdict != verdict.Pass || got != want {
+		if got := j.Measured.Burst.String(); j.Verdict != result.Pass || got != want {
 			t.Errorf("%s: %v, measured %s, want a pass, %s", text, j.Verdict, got, want)
 		}
 	}
@@ -126,7 +126,7 @@ func TestQuotasOfAMonthAreMeasured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := j.Measured.Burst.String(); j.Verdict != verdict.Pass || got != "10000..10000" {
+		if got := j.Measured.Burst.String(); j.Verdict != result.Pass || got != "10000..10000" {
 			t.Errorf("%s: %v, measured %s, want a pass, 10000..10000", text, j.Verdict, got)
 		}
 	}

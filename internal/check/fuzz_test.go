@@ -7,11 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/judge"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // fuzzSpecs are the limits that hostile recordings are judged under.
@@ -124,15 +122,15 @@ func FuzzJudge(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := judge.Options{SkipMeasure: options&1 != 0, Shared: options&2 != 0, Hint: options&4 != 0,
-			Conformance: []verdict.Conformance{"", verdict.Exact, verdict.UpperBound,
-				verdict.LowerBound}[options>>3&3]}
+		o := Options{SkipMeasure: options&1 != 0, Shared: options&2 != 0, Hint: options&4 != 0,
+			Conformance: []result.Conformance{"", result.Exact, result.UpperBound,
+				result.LowerBound}[options>>3&3]}
 		if options&32 != 0 {
-			o.Resolution = judge.Resolution{BurstExact: true, Rate: 0.02}
+			o.Resolution = Resolution{BurstExact: true, Rate: 0.02}
 		}
 		tl := (&fuzzReader{recording}).timeline()
 		survives(t, tl, limit, o)
-		if read, err := ndjson.Read(bytes.NewReader(recording), "x", ndjson.Options{}); err == nil {
+		if read, err := timeline.Read(bytes.NewReader(recording), "x", timeline.ReadOptions{}); err == nil {
 			survives(t, read, limit, o)
 		}
 	})
@@ -145,7 +143,7 @@ const fuzzPatience = 2 * time.Minute
 func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) {
 	t.Helper()
 	type answer struct {
-		j   *verdict.Judgement
+		j   *result.Judgement
 		err error
 	}
 	answers := make(chan answer, 1)
@@ -153,7 +151,7 @@ func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) 
 		j, err := Judge(tl, limit, o)
 		answers <- answer{j, err}
 	}()
-	var j *verdict.Judgement
+	var j *result.Judgement
 	select {
 	case a := <-answers:
 		if j = a.j; a.err != nil {
@@ -168,8 +166,8 @@ func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) 
 	judged := 0
 	for _, p := range j.Partitions {
 		judged += p.Judged
-		if (p.Verdict == verdict.Fail) != (len(p.Findings) > 0) || p.Verdict == verdict.Pass &&
-			p.Judged == 0 || (p.Verdict == verdict.Inconclusive) != (p.Reason != "") {
+		if (p.Verdict == result.Fail) != (len(p.Findings) > 0) || p.Verdict == result.Pass &&
+			p.Judged == 0 || (p.Verdict == result.Inconclusive) != (p.Reason != "") {
 			t.Errorf("partition out of shape: %+v", p)
 		}
 		for _, fd := range p.Findings {
@@ -178,11 +176,11 @@ func survives(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options) 
 			}
 		}
 	}
-	if j.Verdict == verdict.Pass && judged == 0 || (j.Verdict == verdict.Inconclusive) != (j.Reason != "") {
+	if j.Verdict == result.Pass && judged == 0 || (j.Verdict == result.Inconclusive) != (j.Reason != "") {
 		t.Errorf("judgement out of shape: %+v", j)
 	}
-	for _, iv := range []verdict.Interval{j.Measured.Burst, j.Measured.Rate} {
-		if j.Verdict == verdict.Pass && iv.LoSet && iv.HiSet && iv.Lo > iv.Hi {
+	for _, iv := range []result.Interval{j.Measured.Burst, j.Measured.Rate} {
+		if j.Verdict == result.Pass && iv.LoSet && iv.HiSet && iv.Lo > iv.Hi {
 			t.Errorf("measured %v", iv)
 		}
 	}
@@ -198,21 +196,21 @@ func TestHostileTimelines(t *testing.T) {
 		name string
 		tl   timeline.Timeline
 		err  error
-		want verdict.Verdict
+		want result.Verdict
 	}{
-		{name: "nothing", want: verdict.Inconclusive},
+		{name: "nothing", want: result.Inconclusive},
 		{name: "all unknown",
 			tl: timeline.Timeline{Observations: []timeline.Observation{at(1, 0, 1, timeline.Unknown),
-				at(2, 0, 1, timeline.Unknown)}}, want: verdict.Inconclusive},
+				at(2, 0, 1, timeline.Unknown)}}, want: result.Inconclusive},
 		{name: "one instant",
 			tl:   timeline.Timeline{Observations: []timeline.Observation{at(5, 5, 1, timeline.Allowed)}},
-			want: verdict.Pass},
+			want: result.Pass},
 		{name: "the same twice",
 			tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1, timeline.Allowed),
-				at(5, 6, 1, timeline.Allowed)}}, want: verdict.Pass},
+				at(5, 6, 1, timeline.Allowed)}}, want: result.Pass},
 		{name: "cost nothing",
 			tl:   timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 0, timeline.Allowed)}},
-			want: verdict.Pass},
+			want: result.Pass},
 		{name: "out of order",
 			tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1, timeline.Allowed),
 				at(4, 6, 1, timeline.Allowed)}}, err: ErrUnsorted},

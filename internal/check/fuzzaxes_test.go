@@ -4,10 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/judge"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // fuzzAxes are limits with the axes that FuzzJudge lacks: completions, times to live, ranges, several
@@ -51,9 +50,9 @@ func FuzzJudgeAxes(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o := judge.Options{SkipMeasure: options&1 != 0, Shared: options&2 != 0, Hint: options&4 != 0,
-			Conformance: []verdict.Conformance{"", verdict.Exact, verdict.UpperBound,
-				verdict.LowerBound}[options>>3&3]}
+		o := Options{SkipMeasure: options&1 != 0, Shared: options&2 != 0, Hint: options&4 != 0,
+			Conformance: []result.Conformance{"", result.Exact, result.UpperBound,
+				result.LowerBound}[options>>3&3]}
 		tl := (&fuzzReader{recording}).timeline()
 		(&fuzzReader{extras}).tell(tl)
 		survives(t, tl, limit, o)

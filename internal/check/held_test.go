@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // heldTraffic records a limiter under an even load. Requests are gap apart on average, answered within
@@ -54,7 +54,7 @@ func heldTraffic(r *rand.Rand, lim reference.Limiter, limit spec.Limit, n int, g
 // pieces of all policies. One that is held for ever says nothing about the requests that were lost.
 func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(t, 300, 20_000)
-	verdicts := map[verdict.Verdict]int{}
+	verdicts := map[result.Verdict]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+16, uint64(round)))
 		text := randomPolicy(r) + " + " + []string{"concurrency,limit=400,hold=0s..60ms,linger=0s",
@@ -92,12 +92,12 @@ func TestLimitersBesideHeldRequestsAreNeverAccused(t *testing.T) {
 			cutAmid(r, tl)
 		}
 		j := streamed(t, tl, limit, Options{SkipMeasure: true}, anyBeginning(r))
-		if verdicts[j.Verdict]++; j.Verdict == verdict.Fail {
+		if verdicts[j.Verdict]++; j.Verdict == result.Fail {
 			t.Errorf("round %d, %s: accused: %+v", round, text, j.Partitions)
 		}
 	}
 	t.Logf("%v", verdicts)
-	if verdicts[verdict.Pass] < rounds*seeds/10 {
+	if verdicts[result.Pass] < rounds*seeds/10 {
 		t.Errorf("%v: want one in ten of %d to pass", verdicts, rounds*seeds)
 	}
 }
@@ -121,7 +121,7 @@ func TestBucketsBesideHeldRequestsAreNeverAccused(t *testing.T) {
 						60 * time.Millisecond}[r.IntN(10)/9])))
 				})
 			if j := streamed(t, tl, limit, Options{SkipMeasure: true},
-				anyBeginning(r)); j.Verdict == verdict.Fail {
+				anyBeginning(r)); j.Verdict == result.Fail {
 				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
 			}
 		}
@@ -147,7 +147,7 @@ func TestDenialsWithoutAFirstByteMayOpenWindows(t *testing.T) {
 				}
 			}
 			if j := streamed(t, tl, limit, Options{SkipMeasure: true},
-				anyBeginning(r)); j.Verdict == verdict.Fail {
+				anyBeginning(r)); j.Verdict == result.Fail {
 				t.Fatalf("%s, round %d: accused: %+v", spec, round, j.Partitions)
 			}
 		}
@@ -171,9 +171,9 @@ func TestAMissingRequestReadsAClockThatStoodStill(t *testing.T) {
 	add(1, 1000, 1001)
 	add(9, 56_900, 56_950)
 	add(2, 56_900, 61_880)
-	for _, j := range []*verdict.Judgement{byBounds(tl, limit, Options{SkipMeasure: true}),
+	for _, j := range []*result.Judgement{byBounds(tl, limit, Options{SkipMeasure: true}),
 		streamed(t, tl, limit, Options{SkipMeasure: true}, inTurnCaps)} {
-		if j.Verdict == verdict.Fail {
+		if j.Verdict == result.Fail {
 			t.Errorf("accused: %s", fmt.Sprint(j.Partitions))
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // guess is a policy worth trying.
@@ -19,10 +19,10 @@ type guess struct {
 // family is one kind of explanation.
 type family struct {
 	// guesses returns the policies of the family, with measured parameters, the likeliest first.
-	guesses func(*inquiry, spec.Policy, *verdict.Judgement) []guess
+	guesses func(*inquiry, spec.Policy, *result.Judgement) []guess
 	// unless tells whether an explanation says the same more exactly, so that this family is not tried. nil:
 	// always try it.
-	unless func(verdict.Explanation) bool
+	unless func(result.Explanation) bool
 }
 
 // families are all families, the nearest to the declared policy first.
@@ -34,14 +34,14 @@ var families = []family{
 }
 
 // placedWindow tells whether a fixed window explains the recording and its phase is known.
-func placedWindow(e verdict.Explanation) bool {
+func placedWindow(e result.Explanation) bool {
 	p := e.Limit[0]
 	return e.Sure && p.Fixed() && p.Align != spec.AlignUnknown
 }
 
 // anything accepts any sure explanation. A coarse clock, or windows that may begin anywhere, explain nearly
 // everything.
-func anything(e verdict.Explanation) bool { return e.Sure }
+func anything(e result.Explanation) bool { return e.Sure }
 
 // changed returns the guesses that differ from p and that a SPEC can write. Not every key has a meaning for
 // every algorithm.
@@ -53,7 +53,7 @@ func changed(p spec.Policy, all ...guess) []guess {
 }
 
 // roundings guesses other roundings of the weighted count.
-func roundings(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
+func roundings(_ *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 	if !p.Weighs() {
 		return nil
 	}
@@ -73,7 +73,7 @@ func roundings(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 }
 
 // otherParameters guesses another burst, another rate, or both.
-func otherParameters(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
+func otherParameters(q *inquiry, p spec.Policy, j *result.Judgement) []guess {
 	var all []guess
 	for _, b := range bursts(p, j) {
 		all = append(all, guess{p.WithFull(b), fmt.Sprintf("a %s of %d", burstWord(p), b)})
@@ -103,7 +103,7 @@ func otherParameters(q *inquiry, p spec.Policy, j *verdict.Judgement) []guess {
 }
 
 // bursts returns the neighbours of the declared burst, and before them the least burst that was measured.
-func bursts(p spec.Policy, j *verdict.Judgement) []int64 {
+func bursts(p spec.Policy, j *result.Judgement) []int64 {
 	out := []int64{p.Full() + 1, p.Full() - 1}
 	if m := j.Measured.Burst; m.LoSet && m.HiSet && m.Lo <= m.Hi {
 		out = append([]int64{int64(m.Lo)}, out...)
@@ -122,7 +122,7 @@ func burstWord(p spec.Policy) string {
 }
 
 // starts guesses other levels at which a partition starts.
-func starts(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
+func starts(_ *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 	if p.Completes() {
 		return nil
 	}
@@ -133,7 +133,7 @@ func starts(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 }
 
 // countings guesses that denied requests count too.
-func countings(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
+func countings(_ *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 	if p.Completes() {
 		return nil
 	}
@@ -144,7 +144,7 @@ func countings(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
 
 // coarseClocks guesses coarser clocks. A tick is at most a twentieth of the window, since a coarser one
 // explains nearly everything.
-func coarseClocks(_ *inquiry, p spec.Policy, _ *verdict.Judgement) []guess {
+func coarseClocks(_ *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 	if p.Completes() {
 		return nil
 	}

@@ -8,13 +8,11 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
-	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestGuessesAreSPECs: every policy that may be named beside a FAIL can be entered again as a SPEC.
@@ -33,7 +31,7 @@ func TestGuessesAreSPECs(t *testing.T) {
 		few := answered(t, mustPolicy(t, "token-bucket,rate=10/s,burst=3"), evenly(9, 0, time.Millisecond))
 		for _, k := range families {
 			q := &inquiry{rec: history.RecordingOf(few), left: hintWork}
-			two := &verdict.Judgement{Partitions: make([]verdict.PartitionVerdict, 2)}
+			two := &result.Judgement{Partitions: make([]result.PartitionVerdict, 2)}
 			guessed = append(guessed, k.guesses(q, limit[0], two)...)
 		}
 		if len(guessed) < 2 {
@@ -71,8 +69,8 @@ func answered(t *testing.T, p spec.Policy, at []time.Duration) *timeline.Timelin
 }
 
 // explainedBy tells whether the explanations name the SPEC with this text.
-func explainedBy(j *verdict.Judgement, text, spec string) bool {
-	return slices.ContainsFunc(j.Explanations, func(e verdict.Explanation) bool {
+func explainedBy(j *result.Judgement, text, spec string) bool {
+	return slices.ContainsFunc(j.Explanations, func(e result.Explanation) bool {
 		return e.Text == text && e.Limit.String() == spec && e.Sure
 	})
 }
@@ -110,7 +108,7 @@ func TestHintOfRefreshedWindow(t *testing.T) {
 				continue // a log whose clock ticks explains it as well, and is nearer to what was declared
 			}
 			j, err := Judge(tl, spec.Limit{mustPolicy(t, text)}, Options{Hint: true})
-			if err != nil || j.Verdict != verdict.Fail || !explainedBy(j, c.want, c.spec) {
+			if err != nil || j.Verdict != result.Fail || !explainedBy(j, c.want, c.spec) {
 				t.Errorf("%s: got %v, hint %q, error %v, want fail, %s", text, j.Verdict, j.Hint, err, c.want)
 			}
 		}
@@ -138,16 +136,16 @@ func TestHintsAreShort(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	c := judge.New(history.RecordingOf(tl), limit, Options{SkipMeasure: true})
+	c := NewCase(history.RecordingOf(tl), limit, Options{SkipMeasure: true})
 	c.Quick = true
-	box, _ := phases.Of(limit[0], tl.Header)
-	s := c.NewSearch(&phases.Group{Parts: c.Parts[0].Histories})
+	box, _ := PhasesOf(limit[0], tl.Header)
+	s := c.NewSearch(&Group{Parts: c.Parts[0].Histories})
 	steps, wide := s.Steps, s.Wide
 	s.Refute(box)
-	if steps, wide = s.Steps-steps, s.Wide-wide; steps > judge.HintSteps+search.VisitCap ||
-		wide > 2*judge.HintWide || wide < judge.HintWide {
+	if steps, wide = s.Steps-steps, s.Wide-wide; steps > HintSteps+search.VisitCap ||
+		wide > 2*HintWide || wide < HintWide {
 		t.Errorf("%d decisions of one phase were tried, and %d of many, want some %d and %d", steps, wide,
-			judge.HintSteps, judge.HintWide)
+			HintSteps, HintWide)
 	}
 }
 
@@ -194,7 +192,7 @@ func TestHintsAreSure(t *testing.T) {
 				continue
 			}
 			if k, err := Judge(tl, e.Limit, Options{SkipMeasure: true}); err != nil ||
-				k.Verdict != verdict.Pass {
+				k.Verdict != result.Pass {
 				t.Errorf("round %d: %s would explain all: %v, %v", round, e.Text, k.Verdict, err)
 			}
 		}
@@ -227,7 +225,7 @@ func TestHintOfRounding(t *testing.T) {
 		"nearest": "a weighted count that is rounded up would", "up": ""} {
 		j, err := Judge(tl, mustLimit(t, "sliding-window-counter,rate=7/100ms,phase=0s,rounding="+declared),
 			Options{Hint: true})
-		if err != nil || !strings.HasPrefix(j.Hint, hint) || (j.Verdict == verdict.Fail) != (hint != "") {
+		if err != nil || !strings.HasPrefix(j.Hint, hint) || (j.Verdict == result.Fail) != (hint != "") {
 			t.Errorf("declared %s: got %v, hint %q, error %v, want hint %q", declared, j.Verdict, j.Hint, err,
 				hint)
 		}
@@ -247,13 +245,13 @@ func TestHintIsOfAnotherAlgorithm(t *testing.T) {
 		"fixed-window,rate=10/10s":            "token-bucket,rate=10/s,burst=21",
 	} {
 		j, err := Judge(tl, mustLimit(t, declared), Options{Hint: true})
-		bucket := func(e verdict.Explanation) bool { return e.Limit.String() == want && e.Sure }
-		if err != nil || j.Verdict != verdict.Fail || !slices.ContainsFunc(j.Explanations, bucket) {
+		bucket := func(e result.Explanation) bool { return e.Limit.String() == want && e.Sure }
+		if err != nil || j.Verdict != result.Fail || !slices.ContainsFunc(j.Explanations, bucket) {
 			t.Errorf("%s: got %v, hint %q, error %v, want %s", declared, j.Verdict, j.Hint, err, want)
 		}
 		for _, e := range j.Explanations {
 			again, err := Judge(tl, e.Limit, Options{SkipMeasure: true})
-			if err != nil || again.Verdict != verdict.Pass {
+			if err != nil || again.Verdict != result.Pass {
 				t.Errorf("%s: %s is offered, and its verdict is %v, %v", declared, e.Limit, again.Verdict,
 					err)
 			}
@@ -272,7 +270,7 @@ func TestHintSaysThatNothingExplains(t *testing.T) {
 	limit := mustLimit(t, "token-bucket,rate=10/s,burst=3")
 	j, err := Judge(tl, limit, Options{Hint: true})
 	none := strings.HasPrefix(j.Hint, "something else: none of the ")
-	if err != nil || j.Verdict != verdict.Fail || len(j.Explanations) > 0 || !none {
+	if err != nil || j.Verdict != result.Fail || len(j.Explanations) > 0 || !none {
 		t.Errorf("got %v, hint %q, error %v, want that nothing explains it", j.Verdict, j.Hint, err)
 	}
 	q := &inquiry{rec: history.RecordingOf(tl), left: 1000}
@@ -321,7 +319,7 @@ func TestLargeRecordingsAreTriedToo(t *testing.T) {
 				}
 			}
 			j, err := s.Finish()
-			if err != nil || j.Verdict != verdict.Fail || !strings.Contains(j.Hint, tt.want) {
+			if err != nil || j.Verdict != result.Fail || !strings.Contains(j.Hint, tt.want) {
 				t.Errorf("got %v, hint %q, error %v, want %q", j.Verdict, j.Hint, err, tt.want)
 			}
 		})

@@ -11,9 +11,9 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestRightLimitersAreNeverAccused records limiters of random SPECs, with every key, under random traffic of
@@ -21,7 +21,7 @@ import (
 // reach recordings of this, the real size. RLCHECK_SOAK=1 tries five thousand.
 func TestRightLimitersAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(t, 40, 5000)
-	verdicts := map[verdict.Verdict]int{}
+	verdicts := map[result.Verdict]int{}
 	for seed := range seeds {
 		for round := range rounds {
 			r := rand.New(rand.NewPCG(soakSeed+uint64(seed), uint64(round)))
@@ -44,17 +44,17 @@ func TestRightLimitersAreNeverAccused(t *testing.T) {
 				t.Fatalf("%s: %v", where, err)
 			}
 			verdicts[j.Verdict]++
-			if j.Verdict == verdict.Fail {
+			if j.Verdict == result.Fail {
 				t.Errorf("%s: accused: %+v%s", where, j.Partitions[0].Findings, small(tl, limit))
 			}
 			if s := streamed(t, tl, limit, Options{SkipMeasure: true},
-				anyBeginning(r)); s.Verdict == verdict.Fail {
+				anyBeginning(r)); s.Verdict == result.Fail {
 				t.Errorf("%s: the stream accused: %+v", where, s.Partitions[0].Findings)
 			}
 		}
 	}
 	t.Logf("%v", verdicts)
-	if verdicts[verdict.Pass] < rounds*seeds/3 {
+	if verdicts[result.Pass] < rounds*seeds/3 {
 		t.Errorf("%v: want a third of %d to pass", verdicts, rounds*seeds)
 	}
 }
@@ -90,7 +90,7 @@ func small(tl *timeline.Timeline, limit spec.Limit) string {
 				continue // without an admission a recording may be infeasible
 			}
 			if j, err := Judge(&less, limit, Options{SkipMeasure: true}); err == nil &&
-				j.Verdict == verdict.Fail {
+				j.Verdict == result.Fail {
 				kept, again = less, true
 				break
 			}

@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestRightLimitersOfAnyClockAreNeverAccused is TestRightLimitersAreNeverAccused for all that a header or an
@@ -25,7 +24,7 @@ import (
 func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(t, 500, 2000)
 	whole := os.Getenv("RLCHECK_SOAK") != ""
-	verdicts := map[verdict.Verdict]int{}
+	verdicts := map[result.Verdict]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+9, uint64(round)))
 		text := rangedSPEC(r)
@@ -37,8 +36,8 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 		if r.IntN(4) == 0 {
 			cutAmid(r, tl)
 		}
-		o := judge.Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(5) == 0,
-			Conformance: []verdict.Conformance{"", "", "", verdict.UpperBound, verdict.LowerBound}[r.IntN(5)]}
+		o := Options{SkipMeasure: r.IntN(4) > 0, Shared: r.IntN(5) == 0,
+			Conformance: []result.Conformance{"", "", "", result.UpperBound, result.LowerBound}[r.IntN(5)]}
 		if o.Shared { // requests of others are not seen
 			tl.Observations = slices.DeleteFunc(tl.Observations,
 				func(timeline.Observation) bool { return r.IntN(5) == 0 })
@@ -46,7 +45,7 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 		where := fmt.Sprintf("round %d, %s (%s), %+v, drift %d ppm, tick %s, clocks %s apart", round, text,
 			known, o,
 			tl.Header.DriftPPM, tl.Header.Tick, tl.Header.ClockError)
-		if s := streamed(t, tl, limit, o, anyBeginning(r)); s.Verdict == verdict.Fail {
+		if s := streamed(t, tl, limit, o, anyBeginning(r)); s.Verdict == result.Fail {
 			t.Errorf("%s: the stream accused: %+v", where, s.Partitions)
 		}
 		if !whole && round%5 > 0 { // the search is most of the work
@@ -56,15 +55,15 @@ func TestRightLimitersOfAnyClockAreNeverAccused(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", where, err)
 		}
-		if verdicts[j.Verdict]++; j.Verdict == verdict.Fail {
+		if verdicts[j.Verdict]++; j.Verdict == result.Fail {
 			t.Errorf("%s: accused: %+v%s", where, j.Partitions, small(tl, limit))
 		}
-		if j.Verdict == verdict.Pass {
+		if j.Verdict == result.Pass {
 			measuresTheTruth(t, where, j, limit, known)
 		}
 	}
 	t.Logf("%v", verdicts)
-	if verdicts[verdict.Pass] < rounds*seeds/15 {
+	if verdicts[result.Pass] < rounds*seeds/15 {
 		t.Errorf("%v: want one in 15 of %d to pass", verdicts, rounds*seeds)
 	}
 }
@@ -188,7 +187,7 @@ func misread(r *rand.Rand, tl *timeline.Timeline, by int64) {
 
 // measuresTheTruth checks that the values measured under the declared limit hold those of the known one. For
 // a window the rate is measured through its length, at the declared quota.
-func measuresTheTruth(t *testing.T, where string, j *verdict.Judgement, declared, known spec.Limit) {
+func measuresTheTruth(t *testing.T, where string, j *result.Judgement, declared, known spec.Limit) {
 	t.Helper()
 	const exact = 1e-6 // the precision of the search
 	for _, v := range j.Partitions {
@@ -198,7 +197,7 @@ func measuresTheTruth(t *testing.T, where string, j *verdict.Judgement, declared
 				quota = declared[i].Rate.N
 			}
 			m := v.Measured.Of(i, len(known))
-			for of, value := range map[verdict.Interval]float64{m.Burst: float64(p.Full()),
+			for of, value := range map[result.Interval]float64{m.Burst: float64(p.Full()),
 				m.Rate: float64(quota) / p.Rate.Per.Seconds()} {
 				if of.LoSet && value < of.Lo*(1-exact) || of.HiSet && value > of.Hi*(1+exact) {
 					t.Errorf("%s, partition %s: measured %+v, want %v inside", where, v.Partition, of, value)
@@ -234,7 +233,7 @@ func TestMeasureKnowsWhatWrapsABound(t *testing.T) {
 				t.Fatal(err)
 			}
 			tl := honestTraffic(r, lim, limit)
-			if j := byBounds(tl, limit, Options{}); j.Verdict == verdict.Pass {
+			if j := byBounds(tl, limit, Options{}); j.Verdict == result.Pass {
 				passed++
 				measuresTheTruth(t, fmt.Sprintf("%s, round %d", spec, round), j, limit, known)
 			}

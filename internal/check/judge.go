@@ -2,22 +2,9 @@ package check
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
-)
-
-// Options are what a judgement asks for. Resolution is what a PASS must be worth.
-type (
-	Options    = judge.Options
-	Resolution = judge.Resolution
-)
-
-// The errors of Judge and of a Stream.
-var (
-	ErrTooLarge = judge.ErrTooLarge
-	ErrUnsorted = judge.ErrUnsorted
 )
 
 // Judge decides whether tl is feasible under limit: whether decision times inside the closed intervals exist,
@@ -26,19 +13,19 @@ var (
 // has a finding with its witness. It costs O(n log n) for known phases.
 //
 // Its error wraps ErrTooLarge if the arithmetic would overflow, or ErrUnsorted. Nothing is judged then.
-func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgement, error) {
+func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*result.Judgement, error) {
 	if len(tl.Observations) > heldLimit {
 		return inTurn(tl, limit, o)
 	}
 	rec := history.RecordingOf(tl)
-	if err := judge.Fits(rec, limit); err != nil {
+	if err := Fits(rec, limit); err != nil {
 		return nil, err
 	}
-	return explained(judge.New(rec, limit, o), limit), nil
+	return explained(NewCase(rec, limit, o), limit), nil
 }
 
 // inTurn judges a recording that is too large to be judged at once.
-func inTurn(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgement, error) {
+func inTurn(tl *timeline.Timeline, limit spec.Limit, o Options) (*result.Judgement, error) {
 	s := NewStream(limit, tl.Header, o)
 	for i := range tl.Observations {
 		if s.Observe(&tl.Observations[i]) != nil {
@@ -49,7 +36,7 @@ func inTurn(tl *timeline.Timeline, limit spec.Limit, o Options) (*verdict.Judgem
 }
 
 // explained judges, and looks for what explains a recording that fails. limit is as it was declared.
-func explained(c *judge.Case, limit spec.Limit) *verdict.Judgement {
+func explained(c *Case, limit spec.Limit) *result.Judgement {
 	c.Judge()
 	j := c.Judgement()
 	if c.O.Hint {

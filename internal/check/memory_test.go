@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The most memory in bytes that a judgement may take, however many observations there are: of many
@@ -45,7 +45,7 @@ func TestMemoryDoesNotGrowWithTheRecording(t *testing.T) {
 				peak, j := peakOf(t, text[0], declared, n, max(1, int(min(share, 1)*float64(partitions))))
 				t.Logf("%d observations: %d MB, %s of CPU, %s", n, peak>>20,
 					(cpuTime() - began).Round(time.Millisecond), j.Verdict)
-				if j.Verdict == verdict.Fail {
+				if j.Verdict == result.Fail {
 					t.Error(kindsOf(j))
 				}
 				bar := uint64(memoryBar)
@@ -70,7 +70,7 @@ func pairs(specs []string) (out [][2]string) {
 
 // peakOf judges what a right limiter answers, as it comes, and returns the most memory in bytes that this
 // took. The memory of the limiter itself is left out: the log of 100,000 clients has 190 MB.
-func peakOf(t *testing.T, served, declared string, n, partitions int) (peak uint64, j *verdict.Judgement) {
+func peakOf(t *testing.T, served, declared string, n, partitions int) (peak uint64, j *result.Judgement) {
 	t.Helper()
 	limit, err := spec.Parse(declared)
 	if err != nil {
@@ -190,7 +190,7 @@ func BenchmarkTenfold(b *testing.B) {
 					})
 				began := cpuTime()
 				for b.Loop() {
-					if j, err := Judge(tl, limit, Options{}); err != nil || j.Verdict == verdict.Fail {
+					if j, err := Judge(tl, limit, Options{}); err != nil || j.Verdict == result.Fail {
 						b.Fatal(err, kindsOf(j))
 					}
 				}

@@ -7,9 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/judge"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestLimitersThatOthersUseAreNeverAccused drops the requests of others from recordings of right limiters: a
@@ -18,7 +17,7 @@ import (
 // its true values.
 func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 	rounds, seeds := soakRounds(t, 500, 2000)
-	verdicts := map[verdict.Verdict]int{}
+	verdicts := map[result.Verdict]int{}
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+17, uint64(round)))
 		text := rangedSPEC(r)
@@ -33,21 +32,21 @@ func TestLimitersThatOthersUseAreNeverAccused(t *testing.T) {
 		ours := 1 + r.IntN(10)
 		tl.Observations = slices.DeleteFunc(tl.Observations,
 			func(timeline.Observation) bool { return r.IntN(12) > ours })
-		o := judge.Options{Shared: true, SkipMeasure: r.IntN(4) > 0,
-			Conformance: []verdict.Conformance{"", "", "", verdict.UpperBound, verdict.LowerBound}[r.IntN(5)]}
+		o := Options{Shared: true, SkipMeasure: r.IntN(4) > 0,
+			Conformance: []result.Conformance{"", "", "", result.UpperBound, result.LowerBound}[r.IntN(5)]}
 		where := fmt.Sprintf("round %d, %s (%s), %+v", round, text, known, o)
 		j := byBounds(tl, limit, o)
 		s := streamed(t, tl, limit, o, anyBeginning(r))
-		if j.Verdict == verdict.Fail || s.Verdict == verdict.Fail {
+		if j.Verdict == result.Fail || s.Verdict == result.Fail {
 			t.Errorf("%s: whole %s %+v, streamed %s %+v%s", where, j.Verdict, j.Partitions, s.Verdict,
 				s.Partitions, small(tl, limit))
 		}
-		if verdicts[j.Verdict]++; j.Verdict == verdict.Pass {
+		if verdicts[j.Verdict]++; j.Verdict == result.Pass {
 			measuresTheTruth(t, where, j, limit, known)
 		}
 	}
 	t.Logf("%v", verdicts)
-	if verdicts[verdict.Pass] < rounds*seeds/15 {
+	if verdicts[result.Pass] < rounds*seeds/15 {
 		t.Errorf("%v: want one in 15 of %d to pass", verdicts, rounds*seeds)
 	}
 }
@@ -59,27 +58,27 @@ func TestOthersPlaceAndCreateToo(t *testing.T) {
 	for _, c := range []struct {
 		spec    string
 		seconds []int
-		want    verdict.Verdict
+		want    result.Verdict
 	}{
 		// others opened one at 0 s
-		{"fixed-window,rate=2/10s,align=first", []int{9, 10, 10}, verdict.Inconclusive},
-		{"fixed-window,rate=2/10s,align=first", []int{9, 9, 10, 10, 11}, verdict.Fail},
+		{"fixed-window,rate=2/10s,align=first", []int{9, 10, 10}, result.Inconclusive},
+		{"fixed-window,rate=2/10s,align=first", []int{9, 9, 10, 10, 11}, result.Fail},
 		// forgotten at 15 s
-		{"fixed-window,rate=2/10s,align=first,ttl=5s", []int{9, 9, 10, 10, 16, 16}, verdict.Inconclusive},
+		{"fixed-window,rate=2/10s,align=first,ttl=5s", []int{9, 9, 10, 10, 16, 16}, result.Inconclusive},
 		{"fixed-window,rate=2/10s,align=first + token-bucket,rate=10/s,burst=20", []int{9, 10, 10},
-			verdict.Inconclusive},
+			result.Inconclusive},
 		{"fixed-window,rate=2/10s,align=first + token-bucket,rate=10/s,burst=20", []int{9, 9, 10, 10, 11},
-			verdict.Fail},
-		{"sliding-window-counter,rate=2/10s,align=first", []int{9, 10, 10}, verdict.Inconclusive},
-		{"sliding-window-counter,rate=2/10s,align=first", []int{9, 9, 10, 10, 11}, verdict.Fail},
-		{"fixed-window,rate=2/10s,align=first,refresh=admitted", []int{9, 10, 10}, verdict.Fail},
-		{"token-bucket,rate=1/10s,burst=5,start=empty", []int{9}, verdict.Inconclusive},
-		{"token-bucket,rate=1/10s,burst=5,start=empty", []int{9, 9, 9, 9, 9, 9}, verdict.Fail},
-		{"token-bucket,rate=1/10s,burst=5,start=empty,ttl=20s", []int{9, 50, 50}, verdict.Inconclusive},
-		{"leaky-bucket-queue,rate=1/10s,queue=3,start=empty", []int{9}, verdict.Inconclusive},
+			result.Fail},
+		{"sliding-window-counter,rate=2/10s,align=first", []int{9, 10, 10}, result.Inconclusive},
+		{"sliding-window-counter,rate=2/10s,align=first", []int{9, 9, 10, 10, 11}, result.Fail},
+		{"fixed-window,rate=2/10s,align=first,refresh=admitted", []int{9, 10, 10}, result.Fail},
+		{"token-bucket,rate=1/10s,burst=5,start=empty", []int{9}, result.Inconclusive},
+		{"token-bucket,rate=1/10s,burst=5,start=empty", []int{9, 9, 9, 9, 9, 9}, result.Fail},
+		{"token-bucket,rate=1/10s,burst=5,start=empty,ttl=20s", []int{9, 50, 50}, result.Inconclusive},
+		{"leaky-bucket-queue,rate=1/10s,queue=3,start=empty", []int{9}, result.Inconclusive},
 		// others made it at 1 s
-		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 12}, verdict.Inconclusive},
-		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 9, 9}, verdict.Fail},
+		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 12}, result.Inconclusive},
+		{"token-bucket,rate=1/10s,burst=2,refill=interval,fill=1", []int{9, 9, 9, 9}, result.Fail},
 	} {
 		tl := &timeline.Timeline{}
 		for i, second := range c.seconds {
@@ -95,11 +94,11 @@ func TestOthersPlaceAndCreateToo(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := streamed(t, tl, limit, o, inTurnCaps)
-		if j.Verdict != c.want || s.Verdict != c.want && s.Verdict != verdict.Pass {
+		if j.Verdict != c.want || s.Verdict != c.want && s.Verdict != result.Pass {
 			t.Errorf("%s: %v, as a stream %v, want %v: %+v", c.spec, j.Verdict, s.Verdict, c.want,
 				j.Partitions[0])
 		}
-		if m := j.Partitions[0].Measured; c.want == verdict.Inconclusive && m.Burst.LoSet {
+		if m := j.Partitions[0].Measured; c.want == result.Inconclusive && m.Burst.LoSet {
 			t.Errorf("%s: measured %+v", c.spec, m)
 		}
 	}

@@ -1,9 +1,9 @@
 package check
 
 import (
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Panel judges a recording under several limits, one observation at a time. Each limit judges the requests of
@@ -27,7 +27,7 @@ type share struct {
 
 // OptionsOf returns the options with which a recording was judged when it was made.
 func OptionsOf(t timeline.Terms) Options {
-	return Options{Conformance: verdict.Conformance(t.Conformance), Shared: t.Shared,
+	return Options{Conformance: result.Conformance(t.Conformance), Shared: t.Shared,
 		Resolution: Resolution{BurstExact: t.BurstExact, Burst: t.Burst, Rate: t.Rate}}
 }
 
@@ -111,8 +111,8 @@ func (p *Panel) Counts() timeline.Counts {
 }
 
 // Finish judges what was observed. Nothing may be observed afterwards.
-func (p *Panel) Finish() (*verdict.Judgement, error) {
-	var js []*verdict.Judgement
+func (p *Panel) Finish() (*result.Judgement, error) {
+	var js []*result.Judgement
 	for _, s := range p.shares {
 		j, err := s.stream.Finish()
 		if err != nil {
@@ -126,5 +126,5 @@ func (p *Panel) Finish() (*verdict.Judgement, error) {
 	if len(js) == 1 {
 		return js[0], nil
 	}
-	return verdict.Merge(js), nil
+	return result.Merge(js), nil
 }

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
-	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -32,11 +30,11 @@ func TestBoxesSearchedTogetherAreRefutedApart(t *testing.T) {
 			}
 			tl := randomHistory(r, lim,
 				shape{requests: 3 + r.IntN(6), gap: 20, late: 30, costs: r.IntN(3) == 0})
-			h := judge.New(history.RecordingOf(tl), limit, Options{}).Parts[0].Histories[0]
+			h := NewCase(history.RecordingOf(tl), limit, Options{}).Parts[0].Histories[0]
 			from := r.Int64N(20)
-			b := phases.Cell{Interval: history.Interval{From: from, To: from + r.Int64N(12)},
+			b := Cell{Interval: history.Interval{From: from, To: from + r.Int64N(12)},
 				Policy: limit[0]}
-			s := &phases.Search{Policy: limit[0], Group: &phases.Group{Parts: []*history.History{h}}}
+			s := &PhaseSearch{Policy: limit[0], Group: &Group{Parts: []*history.History{h}}}
 			s.Begin(history.Interval{From: 0, To: 19})
 			s.Reach = history.MaxTime
 			if _, ok := s.Together(b); !ok {
@@ -69,12 +67,12 @@ func TestPhaseOfARightLimiterIsFoundSoon(t *testing.T) {
 		p := knownLimit(rand.New(rand.NewPCG(1, 2)), limit)[0]
 		tl := &timeline.Timeline{Observations: offeredLate(p, 3000, 1, int64(4*time.Millisecond))}
 		h := newHistory(tl.Observations, history.Widening{}, int64(tl.End()))
-		s := &phases.Search{Policy: limit[0], Group: &phases.Group{Parts: []*history.History{h}}}
-		box, _ := phases.Of(limit[0], tl.Header)
+		s := &PhaseSearch{Policy: limit[0], Group: &Group{Parts: []*history.History{h}}}
+		box, _ := PhasesOf(limit[0], tl.Header)
 		if _, ok := s.Refute(box); ok || s.Limited {
 			t.Errorf("%s: got refuted %v, limited %v", text, ok, s.Limited)
 		}
-		if boxes := phases.MostBoxes - s.Boxes; boxes > 64 || s.Tried() > 1<<19 {
+		if boxes := MostBoxes - s.Boxes; boxes > 64 || s.Tried() > 1<<19 {
 			t.Errorf("%s: %d boxes, %d decisions were tried, want few", text, boxes, s.Tried())
 		}
 	}
@@ -89,11 +87,11 @@ func TestPhasesBeyondNumberAreGivenUp(t *testing.T) {
 	}
 	tl := (&fuzzReader{[]byte("0000Yz0\t\t\t\t)" +
 		"\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t\t)\t\t\t\t\t\t\t)\t\t\t)\\t")}).timeline()
-	c := judge.New(history.RecordingOf(tl), limit, Options{})
-	s := c.NewSearch(&phases.Group{Parts: c.Parts[0].Histories})
-	box, _ := phases.Of(limit[0], tl.Header)
-	if _, ok := s.Refute(box); ok || !s.Capped || s.Tried() > phases.StepBudget/4 {
+	c := NewCase(history.RecordingOf(tl), limit, Options{})
+	s := c.NewSearch(&Group{Parts: c.Parts[0].Histories})
+	box, _ := PhasesOf(limit[0], tl.Header)
+	if _, ok := s.Refute(box); ok || !s.Capped || s.Tried() > StepBudget/4 {
 		t.Errorf("refuted %v, capped %v, %d decisions were tried, want no more than %d",
-			ok, s.Capped, s.Tried(), phases.StepBudget/4)
+			ok, s.Capped, s.Tried(), StepBudget/4)
 	}
 }

@@ -7,8 +7,8 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestMeasuredPhaseHoldsTheTrueOne: the measured interval of phases holds the true phase of the limiter. It
@@ -30,7 +30,7 @@ func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
 				tl := honestHistory(r, lim, 80)
 				p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignUnknown, 0, 0
 				j, err := Judge(tl, spec.Limit{p}, Options{})
-				if err != nil || j.Verdict != verdict.Pass {
+				if err != nil || j.Verdict != result.Pass {
 					t.Fatalf("got %v %v, want pass", j, err)
 				}
 				m := j.Measured.Phase

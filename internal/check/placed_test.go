@@ -8,15 +8,12 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
-	"github.com/rlcheck/rlcheck/internal/check/witness"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestWitnessOfPlacedWindows checks witnesses where requests place the windows. The witness fails alone. The
@@ -38,13 +35,13 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := rand.New(rand.NewPCG(17, 19))
-			seen, dropped := map[verdict.Kind]int{}, 0
+			seen, dropped := map[result.Kind]int{}, 0
 			for range fewer(t, 300) {
 				tl := randomHistory(r, lim,
 					shape{requests: 4 + r.IntN(6), gap: 1 + refillTime(spec.Limit{pol}),
 						late: []int{0, 3, 10, 30}[r.IntN(4)]})
 				j := judged(t, tl, pol)
-				if j.Verdict != verdict.Fail {
+				if j.Verdict != result.Fail {
 					continue
 				}
 				for _, f := range j.Partitions[0].Findings {
@@ -64,25 +61,25 @@ func TestWitnessOfPlacedWindows(t *testing.T) {
 }
 
 // isHonest checks what a witness promises where requests place the windows.
-func isHonest(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Finding) {
+func isHonest(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f result.Finding) {
 	t.Helper()
 	own := alone(tl, f.Observations)
-	if j := judged(t, own, pol); j.Verdict != verdict.Fail || feasible(t, own, pol) {
+	if j := judged(t, own, pol); j.Verdict != result.Fail || feasible(t, own, pol) {
 		t.Fatalf("the witness is judged %s alone:\n%s%+v\n%s", j.Verdict, draw(tl), f, pol)
 	}
 	// That other requests were denied, and so opened no window, may be part of the proof.
 	deniedElsewhere := pol.Count == spec.CountAll &&
-		(f.Kind == verdict.UnderAdmission || pol.Algorithm == spec.FixedWindow)
+		(f.Kind == result.UnderAdmission || pol.Algorithm == spec.FixedWindow)
 	if !deniedElsewhere && amidOthers(t, tl, pol, f.Observations) {
 		t.Fatalf("the witness is explained by what the others may have been answered:\n%s%+v\n%s", draw(tl),
 			f, pol)
 	}
-	if f.Kind != verdict.OverAdmission {
+	if f.Kind != result.OverAdmission {
 		return
 	}
-	mode := verdict.Exact
+	mode := result.Exact
 	if search.Counted(spec.Limit{pol}) {
-		mode = verdict.UpperBound
+		mode = result.UpperBound
 	}
 	for i := range f.Observations {
 		less := slices.Delete(slices.Clone(f.Observations), i, i+1)
@@ -125,9 +122,9 @@ func amidOthers(t *testing.T, tl *timeline.Timeline, pol spec.Policy, known []in
 }
 
 // stillRefuted tells whether a part of a witness would be a witness too.
-func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict.Finding,
-	mode verdict.Conformance) bool {
-	h := judge.New(history.RecordingOf(tl), spec.Limit{pol}, Options{}).Parts[0].Histories[0]
+func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f result.Finding,
+	mode result.Conformance) bool {
+	h := NewCase(history.RecordingOf(tl), spec.Limit{pol}, Options{}).Parts[0].Histories[0]
 	var less, all []history.Event
 	for _, ev := range h.All {
 		if slices.Contains(f.Observations, ev.Seq) {
@@ -137,9 +134,9 @@ func stillRefuted(tl *timeline.Timeline, pol spec.Policy, known []int, f verdict
 			less = append(less, ev)
 		}
 	}
-	pr := &witness.Proof{H: h, Tries: witness.ProofTries,
-		Judge: func(h *history.History, _ int) ([]phases.Refutation, int, bool) {
-			return phases.RefutePlaced(h, pol, mode, 0)
+	pr := &Proof{H: h, Tries: ProofTries,
+		Judge: func(h *history.History, _ int) ([]Refutation, int, bool) {
+			return RefutePlaced(h, pol, mode, 0)
 		}}
 	pr.Amid = func(events []history.Event) *history.History {
 		return h.Before(history.LastEnd(all)).MaskOutcomes(events, search.Counted(spec.Limit{pol}))
@@ -160,7 +157,7 @@ func TestWitnessKeepsWhatOpensItsWindow(t *testing.T) {
 				Answered: true, Outcome: timeline.Allowed})
 	}
 	j := judged(t, tl, pol)
-	if j.Verdict != verdict.Fail {
+	if j.Verdict != result.Fail {
 		t.Fatalf("got %s, want fail", j.Verdict)
 	}
 	if got, want := j.Partitions[0].Findings[0].Observations, []int{0, 2, 3, 4}; !slices.Equal(got, want) {

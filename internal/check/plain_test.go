@@ -7,11 +7,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
-	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestPlainExplanationsExplain compares plain explanations with the exact search: the search refutes no
@@ -24,11 +22,11 @@ func TestPlainExplanationsExplain(t *testing.T) {
 		if !ok || p.limit.Completes() && !p.limit[0].InFlight() {
 			continue
 		}
-		c := judge.New(history.RecordingOf(p.tl), p.limit, Options{})
+		c := NewCase(history.RecordingOf(p.tl), p.limit, Options{})
 		r := rand.New(rand.NewPCG(soakSeed+47, uint64(round)))
 		at := make([]int64, len(c.Limit))
 		for i, pol := range c.Limit {
-			if box, _ := phases.Of(pol, p.tl.Header); box.To > box.From {
+			if box, _ := PhasesOf(pol, p.tl.Header); box.To > box.From {
 				at[i] = box.From + r.Int64N(box.To-box.From+1)
 			}
 		}
@@ -85,7 +83,7 @@ func TestLimitOutOfReachIsExplained(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if p := j.Partitions[0]; j.Verdict != verdict.Pass || p.Search.Capped {
+		if p := j.Partitions[0]; j.Verdict != result.Pass || p.Search.Capped {
 			t.Errorf("%s: got %s, search %+v, want a pass and a search that ended", spec, j.Verdict, p.Search)
 		}
 	}

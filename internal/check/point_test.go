@@ -11,7 +11,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/search"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
@@ -95,7 +94,7 @@ func walkBoth(t *testing.T, r *rand.Rand, limit spec.Limit, lim reference.Limite
 		s, d = lim.Step(s, time.Duration(clock), a.Cost)
 		var next []limiter.State
 		for _, state := range states {
-			state.Zone.Set(zone.Now, 0, clock*scale) // the present is one point
+			state.Zone.Set(limiter.ZoneNow, 0, clock*scale) // the present is one point
 			other, alike := m.Admit(state.Clone(), a), m.Deny(state.Clone(), a)
 			if d.Allow {
 				other, alike = alike, other
@@ -139,7 +138,7 @@ func firstAdmission(m limiter.Model, state limiter.State, a limiter.Request, clo
 	for _, begin := range append(m.Boundaries(from+1, to), to+gap) {
 		one, first := state.Clone(), history.MaxTime
 		one.Zone.Elapse()
-		if one.Zone.Limit(0, zone.Now, -from) && one.Zone.Limit(zone.Now, 0, begin-gap) {
+		if one.Zone.Limit(0, limiter.ZoneNow, -from) && one.Zone.Limit(limiter.ZoneNow, 0, begin-gap) {
 			for _, x := range m.Admit(one, a) {
 				lo, _ := x.Zone.Present()
 				first = min(first, lo)

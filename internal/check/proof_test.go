@@ -7,12 +7,10 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/phases"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestWitnessOfACrowdIsCheap: twenty-one admissions were sent at once, and answered in no order over 50 ms,
@@ -31,7 +29,7 @@ func TestWitnessOfACrowdIsCheap(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := judge.New(history.RecordingOf(tl), limit, Options{})
+	c := NewCase(history.RecordingOf(tl), limit, Options{})
 	pol := limit[0]
 	found := limiter.NewBound(pol, 0, 0).Over(c.Parts[0].Histories[0])
 	if found == nil {
@@ -58,14 +56,14 @@ func TestLargeWitnessIsCheap(t *testing.T) {
 			tl.Observations[n].Outcome = timeline.Denied
 		}
 		limit := mustLimit(t, fmt.Sprintf("sliding-window-log,rate=%d/1h", quota))
-		c := judge.New(history.RecordingOf(tl), limit, Options{})
-		found := phases.JudgeOne(c.Parts[0].Histories[0], limiter.NewBound(limit[0], 0, 0), verdict.Exact)
+		c := NewCase(history.RecordingOf(tl), limit, Options{})
+		found := JudgeOne(c.Parts[0].Histories[0], limiter.NewBound(limit[0], 0, 0), result.Exact)
 		if found == nil {
 			t.Fatalf("quota %d: got no breach, want one", quota)
 		}
 		pr := c.NewProof(c.Parts[0], []*limiter.Breach{found}, limit[0], history.Interval{})
 		judged, judgeOf := 0, pr.Judge
-		pr.Judge = func(h *history.History, steps int) ([]phases.Refutation, int, bool) {
+		pr.Judge = func(h *history.History, steps int) ([]Refutation, int, bool) {
 			judged += len(h.All)
 			return judgeOf(h, steps)
 		}

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestQueueSaysWhichBoundWasBroken: three requests come at once to a queue of one place, and the third is let
@@ -29,7 +29,7 @@ func TestQueueSaysWhichBoundWasBroken(t *testing.T) {
 		t.Fatal(err)
 	}
 	const want = "at most 1 + floor(50/s * 0.039 s) = 2 are possible"
-	if j.Verdict != verdict.Fail || !strings.Contains(j.Partitions[0].Findings[0].Text, want) {
+	if j.Verdict != result.Fail || !strings.Contains(j.Partitions[0].Findings[0].Text, want) {
 		t.Errorf("got %s, %+v, want a FAIL with %q", j.Verdict, j.Partitions[0].Findings, want)
 	}
 }
@@ -49,12 +49,12 @@ func TestQueueIsMeasuredFromAbove(t *testing.T) {
 	}
 	for _, c := range []struct {
 		places int64
-		want   verdict.Verdict
+		want   result.Verdict
 	}{
 		// three may have been admitted if one was decided late; but nothing shows that two would be too many
-		{1, verdict.Inconclusive},
-		{2, verdict.Pass},
-		{3, verdict.Fail},
+		{1, result.Inconclusive},
+		{2, result.Pass},
+		{3, result.Fail},
 	} {
 		pol := spec.Policy{Algorithm: spec.LeakyBucketQueue, Rate: spec.Rate{N: 1, Per: 20}, Queue: c.places,
 			Burst: c.places + 1,
@@ -80,14 +80,14 @@ func TestQueueWhoseWorkersReadClocksApart(t *testing.T) {
 		spec string
 		tick time.Duration
 		last time.Duration
-		want verdict.Verdict
+		want result.Verdict
 	}{
-		{"leaky-bucket-queue,rate=50/s,queue=20", time.Millisecond, 39 * time.Millisecond, verdict.Pass},
-		{"leaky-bucket-queue,rate=50/s,queue=20,tick=1ms", 0, 39 * time.Millisecond, verdict.Pass},
-		{"leaky-bucket-queue,rate=50/s,queue=20", time.Millisecond, 38 * time.Millisecond, verdict.Fail},
-		{"leaky-bucket-queue,rate=50/s,queue=20", 0, 39 * time.Millisecond, verdict.Fail},
+		{"leaky-bucket-queue,rate=50/s,queue=20", time.Millisecond, 39 * time.Millisecond, result.Pass},
+		{"leaky-bucket-queue,rate=50/s,queue=20,tick=1ms", 0, 39 * time.Millisecond, result.Pass},
+		{"leaky-bucket-queue,rate=50/s,queue=20", time.Millisecond, 38 * time.Millisecond, result.Fail},
+		{"leaky-bucket-queue,rate=50/s,queue=20", 0, 39 * time.Millisecond, result.Fail},
 		{"leaky-bucket-queue,rate=50/s,queue=20,tick=0s", time.Millisecond, 39 * time.Millisecond,
-			verdict.Fail},
+			result.Fail},
 	} {
 		tl := &timeline.Timeline{Header: timeline.Header{Tick: c.tick}}
 		for i, until := range []time.Duration{time.Millisecond, 20 * time.Millisecond, c.last} {

@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestRangesHoldEveryLimiterInThem: a history of a limiter inside the range is never refuted, one of a
@@ -124,10 +124,10 @@ func refuted(t *testing.T, r *rand.Rand, p, made spec.Policy) int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j.Verdict == verdict.Fail {
+		if j.Verdict == result.Fail {
 			n++
 			if f := j.Partitions[0].Findings[0]; judged(t, alone(tl, f.Observations),
-				p).Verdict != verdict.Fail {
+				p).Verdict != result.Fail {
 				t.Fatalf("the witness does not fail alone: %+v", f)
 			}
 		}
@@ -178,8 +178,8 @@ func TestARangeFailsOneSideAsItsEndDoes(t *testing.T) {
 				t.Fatal(err)
 			}
 			tl := randomHistory(r, lim, shape{requests: 12, gap: 20, late: 10})
-			for side, end := range map[verdict.Conformance]spec.Policy{verdict.UpperBound: loose,
-				verdict.LowerBound: tight} {
+			for side, end := range map[result.Conformance]spec.Policy{result.UpperBound: loose,
+				result.LowerBound: tight} {
 				o := Options{Conformance: side, SkipMeasure: true}
 				got, err := Judge(tl, ranged, o)
 				want, wrong := Judge(tl, spec.Limit{end}, o)
@@ -187,7 +187,7 @@ func TestARangeFailsOneSideAsItsEndDoes(t *testing.T) {
 					t.Fatalf("%s on %s, history %d: got %s %v, and %s %v of %s", text, side, i,
 						got.Verdict, err, want.Verdict, wrong, end)
 				}
-				if got.Verdict == verdict.Fail {
+				if got.Verdict == result.Fail {
 					fails++
 				}
 			}

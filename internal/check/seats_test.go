@@ -6,10 +6,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // allowances makes a recording of admissions, each given by its start, end and cost.
@@ -29,11 +28,11 @@ func TestDividedRequestKeepsItsRest(t *testing.T) {
 	limit := mustLimit(t, "fixed-window,rate=3/60ns,align=first")
 	tl := allowances([3]int64{3, 46, 1}, [3]int64{7, 25, 1}, [3]int64{60, 87, 1}, [3]int64{61, 81, 3},
 		[3]int64{75, 109, 2}, [3]int64{80, 96, 3}, [3]int64{81, 97, 1}, [3]int64{82, 109, 2})
-	o := judge.Options{SkipMeasure: true, Conformance: verdict.UpperBound}
-	if got := byBounds(tl, limit, o).Verdict; got != verdict.Fail {
+	o := Options{SkipMeasure: true, Conformance: result.UpperBound}
+	if got := byBounds(tl, limit, o).Verdict; got != result.Fail {
 		t.Errorf("the whole: got %s, want fail", got)
 	}
-	if got := streamed(t, tl, limit, o, inTurnCaps).Verdict; got != verdict.Fail {
+	if got := streamed(t, tl, limit, o, inTurnCaps).Verdict; got != result.Fail {
 		t.Errorf("the stream: got %s, want fail", got)
 	}
 }

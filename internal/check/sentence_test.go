@@ -5,11 +5,10 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/check/search"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // told is an observation with times in nanoseconds: when it was sent, its first byte and its last byte.
@@ -37,7 +36,7 @@ func says(t *testing.T, spec string, all ...told) (whole, stream string) {
 		t.Fatal(err)
 	}
 	s := streamed(t, tl, limit, o, inTurnCaps)
-	if j.Verdict != verdict.Fail || s.Verdict != verdict.Fail {
+	if j.Verdict != result.Fail || s.Verdict != result.Fail {
 		t.Fatalf("%s: %v, as a stream %v, want fail", spec, j.Verdict, s.Verdict)
 	}
 	return j.Partitions[0].Findings[0].Text, s.Partitions[0].Findings[0].Text
@@ -84,12 +83,12 @@ func TestWhatIsNotKnownWasNotAdmitted(t *testing.T) {
 				Outcome: outcome})
 	}
 	limit := mustLimit(t, "token-bucket,rate=1/s,burst=5,count=all")
-	c := judge.New(history.RecordingOf(tl), limit, Options{})
+	c := NewCase(history.RecordingOf(tl), limit, Options{})
 	p := c.Parts[0]
 	f := c.Describe(p, []*limiter.Breach{search.Together(p.Histories[0].All)}, p.Histories[0].All, c.Limit[0],
 		history.Interval{}, 0)
 	if want := "6 units allowed within 0.000 s; no order and no decision times admit more than 5 of " +
-		"them"; f.Kind != verdict.OverAdmission || f.Seen != 6 || f.Text != want {
+		"them"; f.Kind != result.OverAdmission || f.Seen != 6 || f.Text != want {
 		t.Errorf("%s, %d units: %s\nwant %s", f.Kind, f.Seen, f.Text, want)
 	}
 }
@@ -147,7 +146,7 @@ func TestRequestsAreNotUnits(t *testing.T) {
 			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 3}, Answered: true,
 				Outcome: outcome})
 	}
-	c := judge.New(history.RecordingOf(tl), mustLimit(t, "token-bucket,rate=1/s,burst=5"), Options{})
+	c := NewCase(history.RecordingOf(tl), mustLimit(t, "token-bucket,rate=1/s,burst=5"), Options{})
 	p := c.Parts[0]
 	f := c.Describe(p, []*limiter.Breach{search.Together(p.Histories[0].All)}, p.Histories[0].All, c.Limit[0],
 		history.Interval{}, 0)

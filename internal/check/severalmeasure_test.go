@@ -6,11 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestSeveralAreMeasuredEach: if the burst of one policy lies just outside what was measured, and the others
@@ -33,7 +32,7 @@ func TestSeveralAreMeasuredEach(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if j.Verdict != verdict.Pass {
+			if j.Verdict != result.Pass {
 				continue
 			}
 			for i, pol := range limit {
@@ -83,9 +82,9 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	demanded := judge.Options{Resolution: judge.Resolution{BurstExact: true, Rate: 0.05}}
+	demanded := Options{Resolution: Resolution{BurstExact: true, Rate: 0.05}}
 	j, err := Judge(tl, limit, demanded)
-	if err != nil || j.Verdict != verdict.Pass {
+	if err != nil || j.Verdict != result.Pass {
 		t.Fatalf("got %s (%s: %s), %v; want a pass; measured %+v", j.Verdict, j.Reason, j.Detail, err,
 			j.Measured)
 	}
@@ -99,8 +98,8 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 	short := *tl
 	short.Observations = slices.DeleteFunc(slices.Clone(tl.Observations),
 		func(o timeline.Observation) bool { return o.Sent > 300*time.Millisecond })
-	if j, err = Judge(&short, limit, demanded); err != nil || j.Verdict != verdict.Inconclusive ||
-		j.Reason != verdict.TooFew {
+	if j, err = Judge(&short, limit, demanded); err != nil || j.Verdict != result.Inconclusive ||
+		j.Reason != result.TooFew {
 		t.Errorf("got %s (%s), %v; want inconclusive, too-few: a window that never denied was not measured",
 			j.Verdict, j.Reason, err)
 	}
@@ -111,10 +110,10 @@ func TestSeveralPassWhereTheRecordingShowsIt(t *testing.T) {
 func TestSeveralAreMeasuredOnLongRecordings(t *testing.T) {
 	spec := "token-bucket,rate=40/s,burst=5 + fixed-window,rate=30/1s,phase=0s"
 	tl := &timeline.Timeline{Observations: traffic(t, rand.New(rand.NewPCG(1, 2)), spec,
-		judge.WindowEvents+1000,
+		WindowEvents+1000,
 		20*time.Millisecond)}
 	j := judgeSpec(t, tl, spec)
-	if m := j.Measured.Of(1, 2).Rate; j.Verdict != verdict.Pass || m.Empty() || m.LoSet && m.Lo > 30 ||
+	if m := j.Measured.Of(1, 2).Rate; j.Verdict != result.Pass || m.Empty() || m.LoSet && m.Lo > 30 ||
 		m.HiSet && m.Hi < 30 {
 		t.Errorf("got %v, a rate of %s, want one that holds 30", j.Verdict, m)
 	}

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // sharedHistory is a small history of a few partitions under one limiter.
@@ -149,7 +149,7 @@ func TestHintOfOneTimer(t *testing.T) {
 			"clients",
 	} {
 		j, err := Judge(tl, spec.Limit{mustPolicy(t, text)}, Options{Hint: true})
-		if err != nil || j.Verdict != verdict.Fail ||
+		if err != nil || j.Verdict != result.Fail ||
 			!explainedBy(j, want, "fixed-window,rate=3/s,align=shared") {
 			t.Errorf("%s: got %v, hint %q, error %v, want fail, hint %q", text, j.Verdict, j.Hint, err, want)
 		}
@@ -166,7 +166,7 @@ func TestDenialsMeasureNothingWhereOthersUseThePartitions(t *testing.T) {
 			timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1}, Sent: at, FirstByte: at,
 				Answered: true, Outcome: outcome})
 	}
-	for _, mode := range []verdict.Conformance{"", verdict.UpperBound, verdict.LowerBound} {
+	for _, mode := range []result.Conformance{"", result.UpperBound, result.LowerBound} {
 		j := byBounds(tl, mustLimit(t, "token-bucket,rate=10/s,burst=3"),
 			Options{Shared: true, Conformance: mode})
 		if m := j.Partitions[0].Measured; m.Burst.HiSet || m.Rate.HiSet {
@@ -193,7 +193,7 @@ func TestOthersMayBeginWindows(t *testing.T) {
 		}
 		limit, o := mustLimit(t, spec), Options{Shared: true, SkipMeasure: true}
 		whole, stream := judgeBy(t, tl, spec, o), streamed(t, tl, limit, o, inTurnCaps)
-		if whole.Verdict == verdict.Fail || stream.Verdict == verdict.Fail {
+		if whole.Verdict == result.Fail || stream.Verdict == result.Fail {
 			t.Errorf("%s: accused: %+v, as a stream %+v", spec, whole.Partitions, stream.Partitions)
 		}
 	}

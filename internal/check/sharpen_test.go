@@ -9,9 +9,9 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestMeasuredIsAsSharpAsTheJudge: for a right limiter of any SPEC, what is measured holds the true values.
@@ -33,18 +33,18 @@ func TestMeasuredIsAsSharpAsTheJudge(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", where, err)
 		}
-		if j.Verdict == verdict.Fail {
+		if j.Verdict == result.Fail {
 			t.Errorf("%s: accused", where)
 		}
 		if slices.ContainsFunc(j.Partitions,
-			func(p verdict.PartitionVerdict) bool { return p.Search.Capped }) {
+			func(p result.PartitionVerdict) bool { return p.Search.Capped }) {
 			continue // the judge itself ran out of work
 		}
-		measuresTheTruth(t, where, &verdict.Judgement{Partitions: []verdict.PartitionVerdict{
+		measuresTheTruth(t, where, &result.Judgement{Partitions: []result.PartitionVerdict{
 			{Measured: j.Measured}}}, limit, known)
 		for i := range limit {
 			for _, end := range endsOf(limit, i, j.Measured.Of(i, len(limit))) {
-				if asked++; judgedAs(tl, end) == verdict.Fail {
+				if asked++; judgedAs(tl, end) == result.Fail {
 					failed++
 					t.Logf("%s: %+v: %s FAILs", where, j.Measured, end)
 				}
@@ -83,7 +83,7 @@ func TestEndsThatFailAreNotMeasured(t *testing.T) {
 			tl.Observations = append(tl.Observations, o)
 		}
 		j, err := Judge(tl, limit, Options{})
-		if err != nil || j.Verdict != verdict.Pass {
+		if err != nil || j.Verdict != result.Pass {
 			t.Fatalf("%s: %v, %v", text, j, err)
 		}
 		if got := j.Measured.Of(0, len(limit)).Burst.String(); got != "20..20" {
@@ -93,7 +93,7 @@ func TestEndsThatFailAreNotMeasured(t *testing.T) {
 }
 
 // endsOf returns the limits with one value of policy i at an end of what was measured of it.
-func endsOf(limit spec.Limit, i int, m verdict.Measured) (out []spec.Limit) {
+func endsOf(limit spec.Limit, i int, m result.Measured) (out []spec.Limit) {
 	add := func(p spec.Policy) {
 		other := slices.Clone(limit)
 		other[i] = p
@@ -124,10 +124,10 @@ func endsOf(limit spec.Limit, i int, m verdict.Measured) (out []spec.Limit) {
 	return out
 }
 
-func judgedAs(tl *timeline.Timeline, limit spec.Limit) verdict.Verdict {
+func judgedAs(tl *timeline.Timeline, limit spec.Limit) result.Verdict {
 	j, err := Judge(tl, limit, Options{SkipMeasure: true})
 	if err != nil {
-		return verdict.Inconclusive
+		return result.Inconclusive
 	}
 	return j.Verdict
 }

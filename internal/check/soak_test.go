@@ -12,9 +12,9 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // bands are the longest latencies that are tried, in quarters of the refill time or of the window.
@@ -215,7 +215,7 @@ func accused(t *testing.T, tl *timeline.Timeline, limit spec.Limit) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return j.Verdict == verdict.Fail
+	return j.Verdict == result.Fail
 }
 
 // sound tells whether tl has no explanation, or is not accused.

@@ -7,12 +7,10 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
-	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Stream judges a recording that comes one observation at a time. It keeps about eight bytes of each on
@@ -75,7 +73,7 @@ func newStream(limit spec.Limit, header timeline.Header, o Options, c caps) *Str
 	s := &Stream{header: header, limit: limit, o: o, caps: c, end: header.Ended,
 		partitions: map[string]*partition{}, store: &history.Store{}}
 	s.counts = header.Counts()
-	s.err = judge.FitsSpan(&header, limit, 0, header.Ended, 0)
+	s.err = FitsSpan(&header, limit, 0, header.Ended, 0)
 	return s
 }
 
@@ -118,7 +116,7 @@ func (s *Stream) spill() {
 	s.err = s.store.Err
 }
 
-// sound checks what judge.Fits checks.
+// sound checks what Fits checks.
 func (s *Stream) sound(o *timeline.Observation) error {
 	if s.counts.Sent > 0 && o.Sent < s.last {
 		return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w", o.Seq,
@@ -137,11 +135,11 @@ func (s *Stream) sound(o *timeline.Observation) error {
 	// Check some way ahead, so that the check is rare.
 	if s.units < history.MaxTime/16 && s.begin > -time.Duration(history.MaxTime/8) &&
 		s.end < time.Duration(history.MaxTime/16) &&
-		judge.FitsSpan(&s.header, s.limit, s.begin, s.end+span, 2*s.units) == nil {
+		FitsSpan(&s.header, s.limit, s.begin, s.end+span, 2*s.units) == nil {
 		s.fitUnits, s.fitSpan = 2*s.units, 2*span
 		return nil
 	}
-	return judge.FitsSpan(&s.header, s.limit, s.begin, s.end, s.units)
+	return FitsSpan(&s.header, s.limit, s.begin, s.end, s.units)
 }
 
 func (s *Stream) count(o *timeline.Observation) {
@@ -167,7 +165,7 @@ func (s *Stream) Counts() timeline.Counts {
 }
 
 // Finish judges what was observed. Nothing may be observed afterwards.
-func (s *Stream) Finish() (*verdict.Judgement, error) {
+func (s *Stream) Finish() (*result.Judgement, error) {
 	defer s.store.Close()
 	if s.err != nil {
 		return nil, s.err
@@ -182,9 +180,9 @@ func (s *Stream) Finish() (*verdict.Judgement, error) {
 		parts = append(parts, st)
 	}
 	slices.SortFunc(parts, func(a, b *partition) int { return strings.Compare(a.name, b.name) })
-	var j *verdict.Judgement
+	var j *result.Judgement
 	if s.counts.Sent <= s.caps.held {
-		j = explained(judge.New(s.whole(parts), s.limit, s.o), s.limit)
+		j = explained(NewCase(s.whole(parts), s.limit, s.o), s.limit)
 	} else {
 		j = s.apart(parts)
 	}
@@ -205,10 +203,10 @@ func (s *Stream) whole(parts []*partition) *history.Recording {
 }
 
 // apart judges one partition after the other.
-func (s *Stream) apart(parts []*partition) *verdict.Judgement {
-	partitions := make([]verdict.PartitionVerdict, len(parts))
+func (s *Stream) apart(parts []*partition) *result.Judgement {
+	partitions := make([]result.PartitionVerdict, len(parts))
 	large := func(st *partition) bool { return st.tape.N > heldLimit } // one at a time, for the memory
-	judge.Each(len(parts), func(i int) {
+	Each(len(parts), func(i int) {
 		if !large(parts[i]) {
 			partitions[i] = s.alone(parts[i])
 		}
@@ -218,12 +216,12 @@ func (s *Stream) apart(parts []*partition) *verdict.Judgement {
 			partitions[i] = s.alone(st)
 		}
 	}
-	failed := func(p verdict.PartitionVerdict) bool { return p.Verdict == verdict.Fail }
+	failed := func(p result.PartitionVerdict) bool { return p.Verdict == result.Fail }
 	if s.sharedPhase() && !slices.ContainsFunc(partitions, failed) {
 		s.together(parts, partitions)
 	}
-	j := judge.New(&history.Recording{Header: s.header}, s.limit, s.o).Conclude(partitions, s.unclassified)
-	if s.o.Hint && j.Verdict == verdict.Fail {
+	j := NewCase(&history.Recording{Header: s.header}, s.limit, s.o).Conclude(partitions, s.unclassified)
+	if s.o.Hint && j.Verdict == result.Fail {
 		s.explain(parts, j)
 	}
 	return j
@@ -231,9 +229,9 @@ func (s *Stream) apart(parts []*partition) *verdict.Judgement {
 
 // explain looks for what explains a recording that fails. It tries only limits that explain the beginning of
 // the recording.
-func (s *Stream) explain(parts []*partition, j *verdict.Judgement) {
+func (s *Stream) explain(parts []*partition, j *result.Judgement) {
 	begin := s.beginning(parts)
-	c := judge.New(begin, s.limit,
+	c := NewCase(begin, s.limit,
 		Options{Conformance: s.o.Conformance, Shared: s.o.Shared, SkipMeasure: true})
 	c.Judge()
 	if j.Diagnosis = diagnose(begin, s.limit, c.Judgement(), s.o); j.Diagnosis != nil {
@@ -249,19 +247,19 @@ func (s *Stream) explain(parts []*partition, j *verdict.Judgement) {
 // that cannot be judged fails.
 func (s *Stream) tried(parts []*partition, limit spec.Limit) attempt {
 	if _, err := reference.NewLimit(limit); err != nil ||
-		judge.FitsSpan(&s.header, limit, s.begin, s.end, s.units) != nil {
-		return attempt{verdict: verdict.Fail}
+		FitsSpan(&s.header, limit, s.begin, s.end, s.units) != nil {
+		return attempt{verdict: result.Fail}
 	}
 	other := *s
 	other.limit, other.quick = limit, true
 	other.o = Options{Conformance: s.o.Conformance, Shared: s.o.Shared, SkipMeasure: true}
 	j := other.apart(parts)
-	capped := func(p verdict.PartitionVerdict) bool { return p.Search.Capped }
+	capped := func(p result.PartitionVerdict) bool { return p.Search.Capped }
 	return attempt{verdict: j.Verdict, sure: !slices.ContainsFunc(j.Partitions, capped)}
 }
 
 // alone judges a partition, or its first caps.whole observations.
-func (s *Stream) alone(st *partition) verdict.PartitionVerdict {
+func (s *Stream) alone(st *partition) result.PartitionVerdict {
 	p := history.Partition{Name: st.name, Seen: st.seen, Obs: st.tape.Beginning(s.store, s.caps.whole+1)}
 	header := s.header
 	left := st.tape.N - s.caps.whole
@@ -270,7 +268,7 @@ func (s *Stream) alone(st *partition) verdict.PartitionVerdict {
 		p.Obs = p.Obs[:s.caps.whole:s.caps.whole]
 		p.Seen.Known = history.Known(p.Obs)
 	}
-	c := judge.New(&history.Recording{Header: header, Parts: []history.Partition{p}}, s.limit, s.o)
+	c := NewCase(&history.Recording{Header: header, Parts: []history.Partition{p}}, s.limit, s.o)
 	c.Quick = s.quick
 	c.Among(s.counts.Sent)
 	c.Judge()
@@ -300,17 +298,17 @@ func (s *Stream) sharedPhase() bool {
 	if len(s.limit) != 1 || len(s.partitions) < 2 {
 		return false
 	}
-	box, shared := phases.Of(s.limit[0], s.header)
+	box, shared := PhasesOf(s.limit[0], s.header)
 	return shared && box.From != box.To
 }
 
 // together judges the beginnings of all partitions at once, since they share a phase.
-func (s *Stream) together(parts []*partition, partitions []verdict.PartitionVerdict) {
-	c := judge.New(s.beginning(parts), s.limit, s.o)
+func (s *Stream) together(parts []*partition, partitions []result.PartitionVerdict) {
+	c := NewCase(s.beginning(parts), s.limit, s.o)
 	c.Quick, c.O.SkipMeasure = s.quick, true
 	c.Judge()
 	for i, v := range c.Judgement().Partitions {
-		if v.Verdict == verdict.Fail {
+		if v.Verdict == result.Fail {
 			v.Judged, v.Left, v.Measured = partitions[i].Judged, partitions[i].Left, partitions[i].Measured
 			partitions[i] = v
 		}

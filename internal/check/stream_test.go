@@ -11,12 +11,11 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // inTurnCaps judge one partition after the other, and each whole.
@@ -27,7 +26,7 @@ func anyBeginning(r *rand.Rand) caps { return caps{whole: 1 + r.IntN(30), tapes:
 
 // streamed judges a timeline one observation at a time.
 func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options,
-	c caps) *verdict.Judgement {
+	c caps) *result.Judgement {
 	t.Helper()
 	s := newStream(limit, tl.Header, o, c)
 	for i := range tl.Observations {
@@ -46,15 +45,15 @@ func streamed(t *testing.T, tl *timeline.Timeline, limit spec.Limit, o Options,
 }
 
 // byBounds judges as Judge does, without the exact search.
-func byBounds(tl *timeline.Timeline, limit spec.Limit, o Options) *verdict.Judgement {
-	c := judge.New(history.RecordingOf(tl), limit, o)
+func byBounds(tl *timeline.Timeline, limit spec.Limit, o Options) *result.Judgement {
+	c := NewCase(history.RecordingOf(tl), limit, o)
 	c.BoundsOnly = true
 	c.Judge()
 	return c.Judgement()
 }
 
 // kindsOf is the verdict, and the kinds of the findings of each partition.
-func kindsOf(j *verdict.Judgement) string {
+func kindsOf(j *result.Judgement) string {
 	s := j.Verdict.String() + " " + string(j.Reason)
 	for _, p := range j.Partitions {
 		s += fmt.Sprintf("; %q %s %s %d", p.Partition, p.Verdict, p.Reason, p.Judged)
@@ -67,7 +66,7 @@ func kindsOf(j *verdict.Judgement) string {
 
 // forgetVisits clears how many decisions the searches tried. That depends on the order in which a map yields
 // its states.
-func forgetVisits(js ...*verdict.Judgement) {
+func forgetVisits(js ...*result.Judgement) {
 	for _, j := range js {
 		for k := range j.Partitions {
 			j.Partitions[k].Search.Visited = 0
@@ -103,12 +102,12 @@ func randomPartitions(t *testing.T, r *rand.Rand, limit spec.Limit, sh shape) *t
 }
 
 func randomStreamOptions(r *rand.Rand) Options {
-	o := judge.Options{SkipMeasure: true}
+	o := Options{SkipMeasure: true}
 	switch r.IntN(6) {
 	case 0:
-		o.Conformance = verdict.UpperBound
+		o.Conformance = result.UpperBound
 	case 1:
-		o.Conformance = verdict.LowerBound
+		o.Conformance = result.LowerBound
 	case 2:
 		o.Shared = true
 	}
@@ -171,11 +170,11 @@ func TestStreamMeasuresWhatHoldsThatOfJudge(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if judged.Verdict != verdict.Pass { // a policy that is refuted has no measured values
+			if judged.Verdict != result.Pass { // a policy that is refuted has no measured values
 				continue
 			}
 			got, want := streamed(t, tl, limit, Options{}, c).Measured, judged.Measured
-			for _, iv := range [][2]verdict.Interval{{got.Burst, want.Burst}, {got.Rate, want.Rate}} {
+			for _, iv := range [][2]result.Interval{{got.Burst, want.Burst}, {got.Rate, want.Rate}} {
 				wide, narrow := iv[0], iv[1]
 				if wide.LoSet && (!narrow.LoSet || wide.Lo > narrow.Lo) || wide.HiSet &&
 					(!narrow.HiSet || wide.Hi < narrow.Hi) {
@@ -210,8 +209,8 @@ func TestStreamOfSmallRecordingIsJudge(t *testing.T) {
 		t.Errorf("got %+v, %v\nwant %+v, %v", got, err, want, wantErr)
 	}
 	none := NewStream(limit, timeline.Header{}, Options{})
-	if j, err := none.Finish(); err != nil || j.Verdict != verdict.Inconclusive ||
-		j.Reason != verdict.TooFew {
+	if j, err := none.Finish(); err != nil || j.Verdict != result.Inconclusive ||
+		j.Reason != result.TooFew {
 		t.Errorf("nothing observed: got %+v, %v", j, err)
 	}
 }
@@ -339,7 +338,7 @@ func TestMeasureLeavesOutWhatMayBeExplainedLater(t *testing.T) {
 	tl := &timeline.Timeline{Observations: []timeline.Observation{at(0, 0, 0, timeline.Allowed),
 		at(1, 1, 9, timeline.Denied), at(2, 2, 3, timeline.Allowed)}}
 	j := streamed(t, tl, smallLimits()["token bucket"], Options{}, caps{whole: 2})
-	if m := j.Measured.Burst; j.Verdict != verdict.Pass || !m.LoSet || m.HiSet && m.Hi < 2 {
+	if m := j.Measured.Burst; j.Verdict != result.Pass || !m.LoSet || m.HiSet && m.Hi < 2 {
 		t.Errorf("got %v, burst %s, want pass and one that holds 2", j.Verdict, m)
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAnchoredCountersAmidTraffic cuts recordings out of the traffic of counters whose windows the first
@@ -26,12 +26,12 @@ func TestAnchoredCountersAmidTraffic(t *testing.T) {
 				served := servedLong(t, r, spec, 8000, 1500+r.IntN(1000))
 				tl := cutOut(served, 300*time.Millisecond, served[len(served)-1].Sent-200*time.Millisecond,
 					4*time.Millisecond)
-				if j := streamed(t, tl, limit, o, inTurnCaps); j.Verdict != verdict.Pass {
+				if j := streamed(t, tl, limit, o, inTurnCaps); j.Verdict != result.Pass {
 					t.Fatalf("round %d: got %s for a right limiter: %+v", round, kindsOf(j), j.Partitions)
 				}
 				wrong := turned(r, tl, 8)
-				if whole := byBounds(wrong, limit, o); whole.Verdict == verdict.Fail {
-					if got := streamed(t, wrong, limit, o, inTurnCaps); got.Verdict != verdict.Fail {
+				if whole := byBounds(wrong, limit, o); whole.Verdict == result.Fail {
+					if got := streamed(t, wrong, limit, o, inTurnCaps); got.Verdict != result.Fail {
 						t.Errorf("round %d: got %s, the whole is %s", round, kindsOf(got), kindsOf(whole))
 					}
 					found++
@@ -53,7 +53,7 @@ func TestCountersThatWereNeverSilentAreNotJudged(t *testing.T) {
 	for name, tl := range map[string]*timeline.Timeline{"right": tl,
 		"wrong": turned(rand.New(rand.NewPCG(1, 1)), tl, 100)} {
 		j := streamed(t, tl, mustLimit(t, spec), Options{}, inTurnCaps)
-		if j.Verdict != verdict.Inconclusive || j.Reason != verdict.TooFew ||
+		if j.Verdict != result.Inconclusive || j.Reason != result.TooFew ||
 			j.Partitions[0].Detail != history.AmidTraffic {
 			t.Errorf("%s: got %s, %q", name, kindsOf(j), j.Partitions[0].Detail)
 		}

@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 var rewrite = flag.Bool("rewrite", false, "write the verdicts of testdata/judge_*.txt anew")
@@ -157,7 +157,7 @@ func readObservations(line string, tl *timeline.Timeline) error {
 }
 
 // answer prints a judgement as the tables do.
-func answer(j *verdict.Judgement, err error) string {
+func answer(j *result.Judgement, err error) string {
 	if err != nil {
 		return "error: " + err.Error()
 	}

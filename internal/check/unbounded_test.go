@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestTimesThatDoNotFitAreNotSearched: a time to live of hours, in units of a rate of millions, overflows all
@@ -26,7 +26,7 @@ func TestTimesThatDoNotFitAreNotSearched(t *testing.T) {
 			}
 			tl := heldTraffic(r, lim, limit, 40, 1500, 200, nil)
 			if j, err := Judge(tl, limit, Options{SkipMeasure: true}); err != nil ||
-				j.Verdict == verdict.Fail {
+				j.Verdict == result.Fail {
 				t.Fatalf("%s, round %d: accused: %v %+v", spec, round, err, j.Partitions)
 			}
 		}
@@ -47,7 +47,7 @@ func TestWhatOnePartLeavesOutIsNotMissing(t *testing.T) {
 			tl.Observations = append(tl.Observations, o)
 		}
 		if j, err := Judge(tl, mustLimit(t, spec), Options{SkipMeasure: true}); err != nil ||
-			j.Verdict == verdict.Fail {
+			j.Verdict == result.Fail {
 			t.Errorf("%s: accused: %v %+v", spec, err, j.Partitions)
 		}
 	}

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -49,7 +48,7 @@ func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time
 // untilWindowEnds returns the time from the earliest decision of o to the end of its window. It is a whole
 // window where that is not known.
 func untilWindowEnds(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
-	box, shared := phases.Of(p, h)
+	box, shared := PhasesOf(p, h)
 	if !shared || !o.Answered || p.Slots > 1 {
 		return p.LongestWindow()
 	}

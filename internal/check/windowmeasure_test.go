@@ -7,12 +7,11 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestMeasuredWindowHoldsTheTrueOne: another length of window is declared than the limiter has, within reach.
@@ -45,7 +44,7 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 					t.Fatal(err)
 				}
 				tl := honestHistory(r, lim, 80)
-				g := judge.Gauge{Ask: &limiter.Scratch{}, Case: &judge.Case{Rec: &history.Recording{}},
+				g := Gauge{Ask: &limiter.Scratch{}, Case: &Case{Rec: &history.Recording{}},
 					History: newHistory(tl.Observations,
 						history.Widening{}, int64(tl.End())),
 					Box: history.Interval{From: int64(p.PhaseFrom), To: int64(p.PhaseFrom)}}
@@ -62,7 +61,7 @@ func TestMeasuredWindowHoldsTheTrueOne(t *testing.T) {
 						break // no such window has slots of whole nanoseconds
 					}
 					if p.Rate.Per = time.Duration(per); per >= 13 && per <= 800 && (per < lo || per > hi) &&
-						judged(t, tl, p).Verdict != verdict.Fail {
+						judged(t, tl, p).Verdict != result.Fail {
 						t.Fatalf("measured %v..%v, but %v is not refuted", lo, hi, per)
 					}
 				}
@@ -102,7 +101,7 @@ func TestWindowsLongBeforeZero(t *testing.T) {
 		tl.Observations = append(tl.Observations, o)
 	}
 	j, err := Judge(tl, limit, Options{})
-	if err != nil || j.Verdict != verdict.Pass {
+	if err != nil || j.Verdict != result.Pass {
 		t.Fatalf("%v, %v", j, err)
 	}
 	measuresTheTruth(t, "long before zero", j, limit, limit)

@@ -8,14 +8,12 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/judge"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/phases"
 	"github.com/rlcheck/rlcheck/internal/check/search"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // alone returns the observations of tl with the given request numbers.
@@ -40,11 +38,11 @@ func TestWitnessFailsAlone(t *testing.T) {
 				t.Fatal(err)
 			}
 			r := rand.New(rand.NewPCG(7, 11))
-			seen := map[verdict.Kind]int{}
+			seen := map[result.Kind]int{}
 			for range fewer(t, 400) {
 				tl := randomHistory(r, lim, smallShape(r, []int{0, 3, 10, 30}[r.IntN(4)], false))
 				j := judged(t, tl, pol)
-				if len(j.Partitions) == 0 || j.Verdict != verdict.Fail {
+				if len(j.Partitions) == 0 || j.Verdict != result.Fail {
 					continue
 				}
 				for _, f := range j.Partitions[0].Findings {
@@ -52,7 +50,7 @@ func TestWitnessFailsAlone(t *testing.T) {
 					holds(t, tl, pol, f)
 				}
 			}
-			if seen[verdict.OverAdmission]+seen[verdict.UnderAdmission]+seen[verdict.NoExplanation] == 0 {
+			if seen[result.OverAdmission]+seen[result.UnderAdmission]+seen[result.NoExplanation] == 0 {
 				t.Fatal("no finding at all")
 			}
 			t.Log(seen)
@@ -60,7 +58,7 @@ func TestWitnessFailsAlone(t *testing.T) {
 	}
 }
 
-func judged(t *testing.T, tl *timeline.Timeline, pol spec.Policy) *verdict.Judgement {
+func judged(t *testing.T, tl *timeline.Timeline, pol spec.Policy) *result.Judgement {
 	t.Helper()
 	j, err := Judge(tl, spec.Limit{pol}, Options{SkipMeasure: true})
 	if err != nil {
@@ -70,28 +68,28 @@ func judged(t *testing.T, tl *timeline.Timeline, pol spec.Policy) *verdict.Judge
 }
 
 // holds checks what a witness promises.
-func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f verdict.Finding) {
+func holds(t *testing.T, tl *timeline.Timeline, pol spec.Policy, f result.Finding) {
 	t.Helper()
 	if !slices.IsSorted(f.Observations) || len(f.Observations) == 0 || f.Text == "" || f.From > f.To {
 		t.Fatalf("finding out of shape: %+v", f)
 	}
-	if j := judged(t, alone(tl, f.Observations), pol); j.Verdict != verdict.Fail {
+	if j := judged(t, alone(tl, f.Observations), pol); j.Verdict != result.Fail {
 		t.Fatalf("the witness does not fail alone:\n%s%+v", draw(tl), f)
 	}
 	// a proof that depends on how the bucket was created needs the first requests, and may not be the fewest
 	created := limiter.RemembersStart(pol) || pol.Refill == spec.RefillInterval
-	if f.Kind != verdict.OverAdmission || pol.Count == spec.CountAll || pol.TTL > 0 || created ||
+	if f.Kind != result.OverAdmission || pol.Count == spec.CountAll || pol.TTL > 0 || created ||
 		limiter.Placed(pol) {
 		return
 	}
-	o := judge.Options{SkipMeasure: true}
+	o := Options{SkipMeasure: true}
 	if pol.Refresh == spec.RefreshAll {
 		// its denials keep the window open, and the witness does not have what explains them
-		o.Conformance = verdict.UpperBound
+		o.Conformance = result.UpperBound
 	}
 	for i := range f.Observations {
 		less := slices.Delete(slices.Clone(f.Observations), i, i+1)
-		if j, err := Judge(alone(tl, less), spec.Limit{pol}, o); err != nil || j.Verdict == verdict.Fail {
+		if j, err := Judge(alone(tl, less), spec.Limit{pol}, o); err != nil || j.Verdict == result.Fail {
 			t.Fatalf("the witness still fails without #%d:\n%s%+v", f.Observations[i], draw(tl), f)
 		}
 	}
@@ -116,15 +114,15 @@ func TestWitnessOfSeveralFailsAlone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if j.Verdict != verdict.Fail {
+			if j.Verdict != result.Fail {
 				continue
 			}
 			for _, f := range j.Partitions[0].Findings {
-				if f.Kind == verdict.NoExplanation {
+				if f.Kind == result.NoExplanation {
 					together++
 				}
 				own := alone(tl, f.Observations)
-				if again, _ := Judge(own, limit, Options{SkipMeasure: true}); again.Verdict != verdict.Fail ||
+				if again, _ := Judge(own, limit, Options{SkipMeasure: true}); again.Verdict != result.Fail ||
 					feasible(t, own, limit...) {
 					t.Fatalf("%s: the witness does not fail alone:\n%s%+v", name, draw(tl), f)
 				}
@@ -142,7 +140,7 @@ func TestWitnessOfSeveralFailsAlone(t *testing.T) {
 func TestWitnessProvesWhatWasFound(t *testing.T) {
 	over, under, rounds := 0, 0, max(fewer(t, 100), 40)
 	for name, limit := range smallLimits() {
-		box, _ := phases.Of(limit[0], timeline.Header{})
+		box, _ := PhasesOf(limit[0], timeline.Header{})
 		if len(limit) > 1 || !search.Counted(limit) || box.From != box.To || limiter.Anchored(limit[0]) {
 			continue
 		}
@@ -150,7 +148,7 @@ func TestWitnessProvesWhatWasFound(t *testing.T) {
 			r := rand.New(rand.NewPCG(soakSeed+11, uint64(round)))
 			tl := randomPartitions(t, r, limit,
 				shape{requests: 10 + r.IntN(40), gap: 1 + r.IntN(40), late: r.IntN(30)})
-			found := judge.New(history.RecordingOf(tl), limit, Options{SkipMeasure: true})
+			found := NewCase(history.RecordingOf(tl), limit, Options{SkipMeasure: true})
 			found.Quick, found.BoundsOnly = true, true
 			found.Judge()
 			want, got := kindsOf(found.Judgement()), byBounds(tl, limit, Options{SkipMeasure: true})
@@ -158,20 +156,20 @@ func TestWitnessProvesWhatWasFound(t *testing.T) {
 				t.Fatalf("%s, round %d: found %s, proved %s\n%+v\n%s", name, round, want, kindsOf(got),
 					got.Partitions, draw(tl))
 			}
-			if strings.Contains(want, string(verdict.OverAdmission)) {
+			if strings.Contains(want, string(result.OverAdmission)) {
 				over++
 			}
 			for k, p := range byBounds(tl, limit,
-				Options{SkipMeasure: true, Conformance: verdict.LowerBound}).Partitions {
+				Options{SkipMeasure: true, Conformance: result.LowerBound}).Partitions {
 				if len(p.Findings) == 0 {
 					continue
 				}
 				under++
-				br := phases.JudgeOne(found.Parts[k].Histories[0],
+				br := JudgeOne(found.Parts[k].Histories[0],
 					limiter.NewBound(found.Limit[0], box.From, box.To),
-					verdict.LowerBound)
+					result.LowerBound)
 				asked := fmt.Sprintf("request #%d ", br.Asked)
-				if br.Kind != verdict.NoExplanation && !strings.HasPrefix(p.Findings[0].Text, asked) {
+				if br.Kind != result.NoExplanation && !strings.HasPrefix(p.Findings[0].Text, asked) {
 					t.Fatalf("%s, round %d: %sis not explained, but the witness says %s\n%s", name, round,
 						asked, p.Findings[0].Text, draw(tl))
 				}

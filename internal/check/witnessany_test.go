@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestWitnessesOfAnyLimitFail records limiters of random SPECs that answered a few requests wrongly. The
@@ -35,13 +35,13 @@ func TestWitnessesOfAnyLimitFail(t *testing.T) {
 		for range 1 + r.IntN(3) {
 			answerWrongly(&tl.Observations[r.IntN(len(tl.Observations))])
 		}
-		var j *verdict.Judgement
+		var j *result.Judgement
 		if r.IntN(2) == 0 {
 			j = streamed(t, tl, limit, Options{SkipMeasure: true}, anyBeginning(r))
 		} else if j, err = Judge(tl, limit, Options{SkipMeasure: true}); err != nil {
 			t.Fatal(err)
 		}
-		if j.Verdict != verdict.Fail {
+		if j.Verdict != result.Fail {
 			continue
 		}
 		failed++
@@ -81,7 +81,7 @@ func answerWrongly(o *timeline.Observation) {
 func failsAlone(t *testing.T, where string, tl *timeline.Timeline, limit spec.Limit, seqs []int) {
 	t.Helper()
 	j, err := Judge(alone(tl, seqs), limit, Options{SkipMeasure: true})
-	if err != nil || j.Verdict != verdict.Fail {
+	if err != nil || j.Verdict != result.Fail {
 		t.Errorf("%s: the witness %v alone: got %v, %v", where, seqs, j.Verdict, err)
 	}
 }

@@ -4,18 +4,15 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/claim/answer"
-	"github.com/rlcheck/rlcheck/internal/claim/finding"
-	"github.com/rlcheck/rlcheck/internal/claim/phrase"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // answers judges that the answers of a phase have one of the expected statuses, whatever they mean for the
 // limit. If the target stops answering in that phase, no answer has one.
-func (r *recording) answers(b AnswerBound) verdict.Claim {
-	id := verdict.ClaimAnswers.ID(b.Phase)
+func (r *recording) answers(b AnswerBound) result.Claim {
+	id := result.ClaimAnswers.ID(b.Phase)
 	var answered, lost, bad []*timeline.Observation
 	for i := range r.Observations {
 		o := &r.Observations[i]
@@ -30,26 +27,26 @@ func (r *recording) answers(b AnswerBound) verdict.Claim {
 			}
 		}
 	}
-	text := fmt.Sprintf("%d of %s of phase %s have status %s", len(answered)-len(bad),
-		quantity.Plural(len(answered), "answer"), phrase.Quote(b.Phase), phrase.OneOf(b.Status))
-	chances := verdict.Of(len(answered), "answers of phase "+phrase.Quote(b.Phase)+" whose status was read")
+	s := fmt.Sprintf("%d of %s of phase %s have status %s", len(answered)-len(bad),
+		text.Plural(len(answered), "answer"), Quote(b.Phase), OneOf(b.Status))
+	chances := result.Of(len(answered), "answers of phase "+Quote(b.Phase)+" whose status was read")
 	switch {
 	case len(bad) > 0:
-		return verdict.Settle(id, text, chances, finding.Count(verdict.AnsweredOtherwise, bad,
+		return result.Settle(id, s, chances, Count(result.AnsweredOtherwise, bad,
 			fmt.Sprintf("%d of %s of phase %s have status %s, expected is %s: %s", len(bad),
-				quantity.Plural(len(answered), "answer"), phrase.Quote(b.Phase),
-				phrase.OneOf(answer.Statuses(bad)), phrase.OneOf(b.Status), phrase.Seqs(bad))))
+				text.Plural(len(answered), "answer"), Quote(b.Phase),
+				OneOf(Statuses(bad)), OneOf(b.Status), Seqs(bad))))
 	case r.wentSilent(b.Phase, len(answered), lost):
-		text = fmt.Sprintf("%d of %s of phase %s got no answer (%s), expected is status %s", len(lost),
-			quantity.Plural(len(answered)+len(lost), "request"), phrase.Quote(b.Phase), lost[0].Error,
-			phrase.OneOf(b.Status))
-		return verdict.Settle(id, text, chances, finding.Count(verdict.Unanswered, lost,
-			text+", and all earlier requests were answered: "+phrase.Seqs(lost)))
+		s = fmt.Sprintf("%d of %s of phase %s got no answer (%s), expected is status %s", len(lost),
+			text.Plural(len(answered)+len(lost), "request"), Quote(b.Phase), lost[0].Error,
+			OneOf(b.Status))
+		return result.Settle(id, s, chances, Count(result.Unanswered, lost,
+			s+", and all earlier requests were answered: "+Seqs(lost)))
 	case len(lost) > 0 && len(answered) > 0:
-		return finding.TooFew(id, fmt.Sprintf("%s; %s not answered (%s)", text,
-			quantity.Plural(len(lost), "request"), lost[0].Error))
+		return TooFew(id, fmt.Sprintf("%s; %s not answered (%s)", s,
+			text.Plural(len(lost), "request"), lost[0].Error))
 	default:
-		return verdict.Settle(id, text, chances)
+		return result.Settle(id, s, chances)
 	}
 }
 
@@ -86,7 +83,7 @@ func ours(o *timeline.Observation) bool {
 
 // Unheard returns the claim that fails a target which leaves unanswered exactly those requests of tl that
 // limit denies.
-func Unheard(tl *timeline.Timeline, limit string) verdict.Claim {
+func Unheard(tl *timeline.Timeline, limit string) result.Claim {
 	var lost []*timeline.Observation
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; !o.Answered && !o.Origin {
@@ -95,11 +92,11 @@ func Unheard(tl *timeline.Timeline, limit string) verdict.Claim {
 	}
 	text := fmt.Sprintf("%d of %s got no answer (%s): exactly the requests that %s denies, and no "+
 		"answer was a denial",
-		len(lost), quantity.Plural(len(tl.Observations), "request"), lost[0].Error, limit)
-	chances := verdict.Of(len(lost), "requests that the limit denies")
-	c := verdict.Settle(string(verdict.ClaimAnswered), text, chances, finding.Count(verdict.Unanswered, lost,
-		text+": "+phrase.Seqs(lost)+"; if the target does that on purpose, declare denied: "+
+		len(lost), text.Plural(len(tl.Observations), "request"), lost[0].Error, limit)
+	chances := result.Of(len(lost), "requests that the limit denies")
+	c := result.Settle(string(result.ClaimAnswered), text, chances, Count(result.Unanswered, lost,
+		text+": "+Seqs(lost)+"; if the target does that on purpose, declare denied: "+
 			"{unanswered: true} (--set denied.unanswered=true)"))
-	c.Kind = verdict.ClaimAnswered
+	c.Kind = result.ClaimAnswered
 	return c
 }

@@ -7,11 +7,9 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/claim/answer"
-	"github.com/rlcheck/rlcheck/internal/claim/phrase"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // What may be seen of the two sides of a client, beside OneQuota and TwoQuotas.
@@ -33,9 +31,9 @@ const (
 //
 // Each result is stated only if the opposite is refuted. Separate: all requests together exceed the limit.
 // Shared: together they keep it, and one side by itself was denied what the limit gives it.
-func (r *recording) attributes(e *Expect) verdict.Claim {
-	c := verdict.Claim{ID: string(verdict.ClaimAttributes)}
-	var open []verdict.Comparison
+func (r *recording) attributes(e *Expect) result.Claim {
+	c := result.Claim{ID: string(result.ClaimAttributes)}
+	var open []result.Comparison
 	control := func(a timeline.Attribute) string { return r.control(e.Attributes, a) }
 	for _, x := range e.Attributes {
 		row, f, asked := r.compare(x, control)
@@ -57,32 +55,32 @@ func (r *recording) attributes(e *Expect) verdict.Claim {
 		return n
 	}
 	shared, apart := count(string(OneQuota)), count(string(TwoQuotas), unlimited)
-	c.Chances = verdict.Of(shared+apart, "attributes of which it was shown whether they share a quota")
+	c.Chances = result.Of(shared+apart, "attributes of which it was shown whether they share a quota")
 	c.Text = fmt.Sprintf("of %s, %d share one quota between requests that differ in the attribute, %d "+
 		"have separate quotas, and %d are not shown",
-		quantity.Plural(len(c.Compared), "attribute"), shared, apart,
+		text.Plural(len(c.Compared), "attribute"), shared, apart,
 		len(c.Compared)-shared-apart)
 	switch {
 	case len(c.Findings) > 0:
-		c.Verdict, c.Text = verdict.Fail, c.Findings[0].Text
+		c.Verdict, c.Text = result.Fail, c.Findings[0].Text
 		if n := len(c.Findings); n > 1 {
 			c.Text += fmt.Sprintf("; and %d more", n-1)
 		}
 	case shared+apart == 0 && control(timeline.Accept) != "": // whatever differs, except the connection
-		c.Reason = verdict.TooFew
+		c.Reason = result.TooFew
 		c.Text = fmt.Sprintf("nothing was learned about %s: %s",
-			quantity.Plural(len(c.Compared), "attribute"),
+			text.Plural(len(c.Compared), "attribute"),
 			control(timeline.Accept))
 	case len(open) > 0 || shared+apart == 0:
-		c.Reason, c.Text = verdict.TooFew, c.Text+r.open(slices.Concat(open, c.Compared))
+		c.Reason, c.Text = result.TooFew, c.Text+r.open(slices.Concat(open, c.Compared))
 	default:
-		c.Verdict = verdict.Pass
+		c.Verdict = result.Pass
 	}
 	return c
 }
 
 // open names the first rows that show nothing, each once, with the reason of the first.
-func (r *recording) open(rows []verdict.Comparison) string {
+func (r *recording) open(rows []result.Comparison) string {
 	var names []string
 	why := ""
 	for _, row := range rows {
@@ -104,9 +102,9 @@ type sides struct{ plain, other []*timeline.Observation }
 
 // compare judges one attribute. asked: the requests reached the limiter, so that it could be shown.
 func (r *recording) compare(x AttributeExpect,
-	control func(timeline.Attribute) string) (row verdict.Comparison, f *verdict.Finding, asked bool) {
-	row = verdict.Comparison{Attribute: string(x.Attribute), Expected: string(x.Sharing), Observed: notShown,
-		Verdict: verdict.Inconclusive}
+	control func(timeline.Attribute) string) (row result.Comparison, f *result.Finding, asked bool) {
+	row = result.Comparison{Attribute: string(x.Attribute), Expected: string(x.Sharing), Observed: notShown,
+		Verdict: result.Inconclusive}
 	for _, a := range timeline.Attributes() {
 		if a.Attribute == x.Attribute {
 			row.Plain, row.Other = a.Plain, a.Other
@@ -131,15 +129,15 @@ func (r *recording) compare(x AttributeExpect,
 	case row.Observed == notShown:
 		return row, nil, true
 	case x.Sharing == Either, string(x.Sharing) == observed:
-		row.Verdict = verdict.Pass
+		row.Verdict = result.Pass
 		return row, nil, true
 	}
-	row.Verdict = verdict.Fail
+	row.Verdict = result.Fail
 	found := *witnessed
-	found.Kind, found.Partition = verdict.MintsQuota, s.plain[0].Partition
+	found.Kind, found.Partition = result.MintsQuota, s.plain[0].Partition
 	draws := "do not share the quota of its plain requests"
 	if observed == string(OneQuota) {
-		found.Kind = verdict.SharesQuota
+		found.Kind = result.SharesQuota
 		draws = "share the quota of its plain requests, but are declared to have another quota"
 	}
 	found.Text = fmt.Sprintf("%s: requests of one client with %s%s %s: %s", row.Attribute,
@@ -150,10 +148,10 @@ func (r *recording) compare(x AttributeExpect,
 // outpaced tells whether a limit gives units back as fast as the clients of a connection attribute ask. Each
 // has one connection and sends one request at a time. Nothing is denied, and the limit is kept.
 func (r *recording) outpaced(a timeline.Attribute, all []*timeline.Observation) bool {
-	if a != timeline.OneConnection && a != timeline.Connection || len(answer.Denied(all)) > 0 {
+	if a != timeline.OneConnection && a != timeline.Connection || len(Denied(all)) > 0 {
 		return false
 	}
-	f, ok := r.refuted(verdict.UpperBound, all)
+	f, ok := r.refuted(result.UpperBound, all)
 	return f == nil && ok
 }
 
@@ -207,11 +205,11 @@ func (s sides) unreached(a timeline.Attribute) string {
 	is := func(o timeline.Outcome) func(*timeline.Observation) bool {
 		return func(x *timeline.Observation) bool { return x.Answered && x.Outcome == o }
 	}
-	admitted, plain := answer.Only(s.other, is(timeline.Allowed)), answer.Only(s.plain, is(timeline.Allowed))
-	refused := answer.Only(s.other, is(timeline.Denied))
+	admitted, plain := Only(s.other, is(timeline.Allowed)), Only(s.plain, is(timeline.Allowed))
+	refused := Only(s.other, is(timeline.Denied))
 	if len(admitted) == 0 && len(refused) == 0 && len(s.other) > 0 {
-		if answered := answer.Only(s.other, is(timeline.Unknown)); len(answered) > 0 {
-			return "answered " + phrase.OneOf(answer.Statuses(answered))
+		if answered := Only(s.other, is(timeline.Unknown)); len(answered) > 0 {
+			return "answered " + OneOf(Statuses(answered))
 		}
 		return "not answered"
 	}
@@ -228,32 +226,32 @@ func (s sides) unreached(a timeline.Attribute) string {
 }
 
 // quotas says on how many quotas the two sides draw, the numbers that show it, and the proof.
-func (r *recording) quotas(s sides) (observed, detail string, proof *verdict.Finding) {
+func (r *recording) quotas(s sides) (observed, detail string, proof *result.Finding) {
 	if len(r.LimitOf(s.plain[0])) == 0 {
 		return notShown, "no limit counts the requests", nil
 	}
 	all := slices.Concat(s.plain, s.other)
-	if f, ok := r.refuted(verdict.UpperBound, s.plain); f != nil || !ok {
+	if f, ok := r.refuted(result.UpperBound, s.plain); f != nil || !ok {
 		return notShown, "its plain requests alone do not keep the limit", nil
 	}
-	if f, _ := r.refuted(verdict.UpperBound, all); f != nil {
-		if alone, _ := r.refuted(verdict.UpperBound, s.other); alone != nil {
+	if f, _ := r.refuted(result.UpperBound, all); f != nil {
+		if alone, _ := r.refuted(result.UpperBound, s.other); alone != nil {
 			return unlimited, alone.Text, alone
 		}
 		return string(TwoQuotas), f.Text, f
 	}
-	f, ok := r.refuted(verdict.Exact, all)
+	f, ok := r.refuted(result.Exact, all)
 	switch {
 	case f != nil || !ok:
 		return notShown, "neither one quota nor two explain it", nil
-	case len(s.other) == 0 && len(answer.Denied(all)) > 0:
+	case len(s.other) == 0 && len(Denied(all)) > 0:
 		return string(OneQuota), fmt.Sprintf("%d of %d admitted", admissions(all), len(all)), nil
 	case len(s.other) == 0:
 		return notShown, fmt.Sprintf("all of %d admitted", len(all)), nil
 	}
 	for _, side := range [][]*timeline.Observation{s.other, s.plain} {
 		// Only its denials can refute it: all requests keep the upper bound.
-		if f, _ := r.refuted(verdict.Exact, side); f != nil {
+		if f, _ := r.refuted(result.Exact, side); f != nil {
 			return string(OneQuota), fmt.Sprintf("%d and %d of %d admitted, as one quota gives",
 				admissions(s.plain), admissions(s.other), len(all)), f
 		}
@@ -264,7 +262,7 @@ func (r *recording) quotas(s sides) (observed, detail string, proof *verdict.Fin
 
 // refuted judges some observations as those of one client. proof is how they contradict their limit, or nil.
 // ok=false: they cannot be judged.
-func (r *recording) refuted(c verdict.Conformance, obs []*timeline.Observation) (proof *verdict.Finding,
+func (r *recording) refuted(c result.Conformance, obs []*timeline.Observation) (proof *result.Finding,
 	ok bool) {
 	obs = slices.SortedStableFunc(slices.Values(obs), func(a, b *timeline.Observation) int {
 		return cmp.Compare(a.Sent, b.Sent)
@@ -277,7 +275,7 @@ func (r *recording) refuted(c verdict.Conformance, obs []*timeline.Observation) 
 	}
 	o := check.Options{Conformance: c, Shared: r.Shared, SkipMeasure: true}
 	j, err := check.Judge(tl, r.LimitOf(obs[0]), o)
-	if err != nil || j.Verdict != verdict.Fail {
+	if err != nil || j.Verdict != result.Fail {
 		return nil, err == nil
 	}
 	return &j.Partitions[0].Findings[0], true
@@ -285,5 +283,5 @@ func (r *recording) refuted(c verdict.Conformance, obs []*timeline.Observation) 
 
 // admissions returns how many of obs were admitted.
 func admissions(obs []*timeline.Observation) int {
-	return len(answer.Only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed }))
+	return len(Only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed }))
 }

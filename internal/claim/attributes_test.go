@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // pair is what each of the two sides of a phase was answered: a for admitted, d for denied, n for not found.
@@ -57,47 +57,47 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 		row      pair
 		control  pair
 		observed string
-		want     verdict.Verdict
+		want     result.Verdict
 		text     string
 	}{
 		{"one quota", pair{timeline.Accept, "aaadd", "adddd", OneQuota, ""}, held, "shared",
-			verdict.Pass, ""},
-		{"two quotas", pair{timeline.Accept, "aaaad", "aaaad", OneQuota, ""}, held, "separate", verdict.Fail,
+			result.Pass, ""},
+		{"two quotas", pair{timeline.Accept, "aaaad", "aaaad", OneQuota, ""}, held, "separate", result.Fail,
 			"accept: requests of one client with Accept: text/html, */* in place of its own do not share"},
 		{"two quotas, by what others lack", pair{timeline.Cookie, "aaaad", "aaaad", OneQuota, ""}, held,
-			"separate", verdict.Fail, "client with Cookie: rlcheck=1 do not share"},
+			"separate", result.Fail, "client with Cookie: rlcheck=1 do not share"},
 		{"no limit for the other side", pair{timeline.MethodHead, "aaaad", "aaaaaa", OneQuota, ""}, held,
-			"unlimited", verdict.Fail, "head:"},
+			"unlimited", result.Fail, "head:"},
 		{"two, and declared", pair{timeline.HostName, "aaaad", "aaaad", TwoQuotas, ""}, held, "separate",
-			verdict.Pass, ""},
+			result.Pass, ""},
 		{"one, and two declared", pair{timeline.HostName, "aaadd", "adddd", TwoQuotas, ""}, held, "shared",
-			verdict.Fail, "are declared to have another"},
+			result.Fail, "are declared to have another"},
 		{"two, and nobody cares", pair{timeline.KeyCase, "aaaad", "aaaad", Either, ""}, held, "separate",
-			verdict.Pass, ""},
+			result.Pass, ""},
 		{"too few to tell", pair{timeline.Accept, "aa", "aa", OneQuota, ""}, held, "not shown",
-			verdict.Inconclusive, "one quota explains it, and two quotas do"},
+			result.Inconclusive, "one quota explains it, and two quotas do"},
 		{"found nowhere", pair{timeline.PathCase, "aaaad", "nnnnn", OneQuota, ""}, held, "not shown",
-			verdict.Pass, ""},
+			result.Pass, ""},
 		{"found nowhere, and counted", pair{timeline.PathCase, "aaddd", "nnddd", OneQuota, ""}, held,
-			"shared", verdict.Pass, ""},
+			"shared", result.Pass, ""},
 		{"nothing to vary", pair{timeline.PathCase, "aaaad", "aaaad", OneQuota, "no letters"}, held,
-			"not shown", verdict.Pass, ""},
+			"not shown", result.Pass, ""},
 		{"a limit that is larger than declared", pair{timeline.Accept, "aaaad", "aaaad", OneQuota, ""},
-			pair{timeline.Nothing, "aaaad", "aaddd", OneQuota, ""}, "not shown", verdict.Inconclusive,
+			pair{timeline.Nothing, "aaaad", "aaddd", OneQuota, ""}, "not shown", result.Inconclusive,
 			"nothing was learned about 2 attributes: even requests that do not differ are not seen to share"},
 		{"a quota a connection", pair{timeline.Connection, "aaaad", "aaaad", OneQuota, ""},
-			pair{timeline.OneConnection, "aaaad", "", OneQuota, ""}, "separate", verdict.Fail, "connection:"},
+			pair{timeline.OneConnection, "aaaad", "", OneQuota, ""}, "separate", result.Fail, "connection:"},
 		{"a larger quota on each connection", pair{timeline.Connection, "aaaad", "aaaad", OneQuota, ""},
-			pair{timeline.OneConnection, "aaaaaaaad", "", OneQuota, ""}, "not shown", verdict.Inconclusive,
+			pair{timeline.OneConnection, "aaaaaaaad", "", OneQuota, ""}, "not shown", result.Inconclusive,
 			"its plain requests alone do not keep the limit"},
 		{"connections that are not denied", pair{timeline.Connection, "aa", "aa", OneQuota, ""}, held,
-			"not shown", verdict.Pass, ""},
+			"not shown", result.Pass, ""},
 		{"a connection that is not denied", pair{timeline.OneConnection, "aaaa", "", OneQuota, ""}, held,
-			"not shown", verdict.Pass, ""},
+			"not shown", result.Pass, ""},
 		{"a connection without a limit", pair{timeline.OneConnection, "aaaaaaaa", "", OneQuota, ""}, held,
-			"not shown", verdict.Inconclusive, "its plain requests alone do not keep the limit"},
+			"not shown", result.Inconclusive, "its plain requests alone do not keep the limit"},
 		{"neither one nor two", pair{timeline.Accept, "ddddd", "ddddd", OneQuota, ""}, held, "not shown",
-			verdict.Inconclusive, "neither one quota nor two explain it"},
+			result.Inconclusive, "neither one quota nor two explain it"},
 	} {
 		tl, e := recordingOf(tt.control, tt.row)
 		c := Judge(tl, parse(t, "token-bucket,rate=1/10s,burst=4"), e)[0]
@@ -106,7 +106,7 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 			t.Errorf("%s: got %s, %s: %s (%s), want %s, %s: %s", tt.name, got.Observed, c.Verdict, c.Text,
 				got.Detail, tt.observed, tt.want, tt.text)
 		}
-		if (len(c.Findings) > 0) != (tt.want == verdict.Fail) {
+		if (len(c.Findings) > 0) != (tt.want == result.Fail) {
 			t.Errorf("%s: got %d findings with %s", tt.name, len(c.Findings), tt.want)
 		}
 	}
@@ -119,7 +119,7 @@ func TestADenialAfterADenialIsOneQuotaToo(t *testing.T) {
 		"token-bucket,rate=4/40s,burst=4,refill=interval,fill=4", "sliding-window-log,rate=4/40s,count=all"} {
 		tl, e := recordingOf(pair{timeline.Accept, "aaddd", "aaddd", OneQuota, ""})
 		c := Judge(tl, parse(t, limit), e)[0]
-		if c.Verdict != verdict.Pass || c.Compared[0].Observed != string(OneQuota) {
+		if c.Verdict != result.Pass || c.Compared[0].Observed != string(OneQuota) {
 			t.Errorf("%s: got %s, %s", limit, c.Verdict, c.Text)
 		}
 	}

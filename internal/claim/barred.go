@@ -3,17 +3,15 @@ package claim
 import (
 	"fmt"
 
-	"github.com/rlcheck/rlcheck/internal/claim/finding"
-	"github.com/rlcheck/rlcheck/internal/claim/phrase"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // barred judges that nothing of a phase was admitted, since its clients have a limit of nothing. Any other
 // answer is no admission.
-func (r *recording) barred(phase string) verdict.Claim {
-	id := verdict.ClaimBarred.ID(phase)
+func (r *recording) barred(phase string) result.Claim {
+	id := result.ClaimBarred.ID(phase)
 	var asked, lost int
 	var admitted []*timeline.Observation
 	for i := range r.Observations {
@@ -29,16 +27,16 @@ func (r *recording) barred(phase string) verdict.Claim {
 			admitted = append(admitted, o)
 		}
 	}
-	text := fmt.Sprintf("%d of %s of phase %s were admitted, expected none", len(admitted),
-		quantity.Plural(asked, "request"), phrase.Quote(phase))
-	chances := verdict.Of(asked-lost, "answers of phase "+phrase.Quote(phase)+", whose clients have no quota")
+	s := fmt.Sprintf("%d of %s of phase %s were admitted, expected none", len(admitted),
+		text.Plural(asked, "request"), Quote(phase))
+	chances := result.Of(asked-lost, "answers of phase "+Quote(phase)+", whose clients have no quota")
 	switch {
 	case len(admitted) > 0:
-		return verdict.Settle(id, text, chances,
-			finding.Count(verdict.AdmittedBarred, admitted, text+": "+phrase.Seqs(admitted)))
+		return result.Settle(id, s, chances,
+			Count(result.AdmittedBarred, admitted, s+": "+Seqs(admitted)))
 	case lost > 0:
-		return finding.TooFew(id, fmt.Sprintf("%s; %s not answered", text, quantity.Plural(lost, "request")))
+		return TooFew(id, fmt.Sprintf("%s; %s not answered", s, text.Plural(lost, "request")))
 	default:
-		return verdict.Settle(id, text, chances)
+		return result.Settle(id, s, chances)
 	}
 }

@@ -6,19 +6,16 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/claim/answer"
-	"github.com/rlcheck/rlcheck/internal/claim/finding"
-	"github.com/rlcheck/rlcheck/internal/claim/phrase"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // denials judges that a phase has no more denials than its bound. Requests that were sent late, or decided
 // late on a busy machine, come closer together than planned. So more denials are nobody's fault if a request
 // of the phase was late. They are also nobody's fault if the limit explains them at some possible decision
 // times.
-func (r *recording) denials(b DenialBound) verdict.Claim {
+func (r *recording) denials(b DenialBound) result.Claim {
 	if b.Unlimited {
 		return r.countedDenials(b)
 	}
@@ -26,8 +23,8 @@ func (r *recording) denials(b DenialBound) verdict.Claim {
 }
 
 // countedDenials is denials for partitions that nobody else uses.
-func (r *recording) countedDenials(b DenialBound) verdict.Claim {
-	id := verdict.ClaimDenials.ID(b.Phase)
+func (r *recording) countedDenials(b DenialBound) result.Claim {
+	id := result.ClaimDenials.ID(b.Phase)
 	var all, unclassified, unanswered int
 	var denials []*timeline.Observation
 	late := time.Duration(0)
@@ -39,7 +36,7 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 		all++
 		late = max(late, lateness(o))
 		switch {
-		case answer.IsDenial(o):
+		case IsDenial(o):
 			denials = append(denials, o)
 		case !o.Answered:
 			unanswered++
@@ -47,37 +44,37 @@ func (r *recording) countedDenials(b DenialBound) verdict.Claim {
 			unclassified++
 		}
 	}
-	text := fmt.Sprintf("%d of %s of phase %s were denied, expected at most %d", len(denials),
-		quantity.Plural(all, "request"), phrase.Quote(b.Phase), b.Max)
-	chances := verdict.Of(max(0, all-unanswered-unclassified-b.Max),
-		fmt.Sprintf("decisions of phase %s beyond %d", phrase.Quote(b.Phase), b.Max))
-	inconclusive := func(reason verdict.Reason, text string) verdict.Claim {
-		return verdict.Claim{ID: id, Reason: reason, Text: text}
+	s := fmt.Sprintf("%d of %s of phase %s were denied, expected at most %d", len(denials),
+		text.Plural(all, "request"), Quote(b.Phase), b.Max)
+	chances := result.Of(max(0, all-unanswered-unclassified-b.Max),
+		fmt.Sprintf("decisions of phase %s beyond %d", Quote(b.Phase), b.Max))
+	inconclusive := func(reason result.Reason, text string) result.Claim {
+		return result.Claim{ID: id, Reason: reason, Text: text}
 	}
 	switch {
 	case len(denials) > b.Max && late > r.lateMax && !b.Unlimited:
-		return inconclusive(verdict.ScheduleMissed,
-			fmt.Sprintf("%s; but one was sent %s late, so they came closer together than planned", text,
-				phrase.Millis(late)))
+		return inconclusive(result.ScheduleMissed,
+			fmt.Sprintf("%s; but one was sent %s late, so they came closer together than planned", s,
+				Millis(late)))
 	case len(denials) > b.Max && !b.Unlimited && r.explained(denials):
-		return inconclusive(verdict.ScheduleMissed,
-			text+"; but they may have been decided so close together that the limit denies them")
+		return inconclusive(result.ScheduleMissed,
+			s+"; but they may have been decided so close together that the limit denies them")
 	case len(denials) > b.Max:
-		kind := verdict.DeniedInPhase
+		kind := result.DeniedInPhase
 		if b.Unlimited {
-			kind = verdict.DeniedUnlimited
+			kind = result.DeniedUnlimited
 		}
-		return verdict.Settle(id, text, chances, finding.Witness(verdict.Finding{Kind: kind,
+		return result.Settle(id, s, chances, Witness(result.Finding{Kind: kind,
 			Seen:  int64(len(denials)),
-			Bound: int64(b.Max), Text: text + ": " + phrase.Seqs(denials)}, denials...))
+			Bound: int64(b.Max), Text: s + ": " + Seqs(denials)}, denials...))
 	case len(denials)+unclassified+unanswered <= b.Max:
-		return verdict.Settle(id, text, chances)
+		return result.Settle(id, s, chances)
 	case unclassified > 0:
-		return inconclusive(verdict.UnclassifiedStatus,
-			fmt.Sprintf("%s; %s a status that no rule classifies", text, have(unclassified, "answer")))
+		return inconclusive(result.UnclassifiedStatus,
+			fmt.Sprintf("%s; %s a status that no rule classifies", s, have(unclassified, "answer")))
 	default:
-		return inconclusive(verdict.TooFew,
-			fmt.Sprintf("%s; there is %s without an answer", text, quantity.Plural(unanswered, "request")))
+		return inconclusive(result.TooFew,
+			fmt.Sprintf("%s; there is %s without an answer", s, text.Plural(unanswered, "request")))
 	}
 }
 
@@ -104,7 +101,7 @@ func (r *recording) explained(denials []*timeline.Observation) bool {
 	}
 	for _, p := range j.Partitions {
 		for _, f := range p.Findings {
-			if concerned[p.Partition] && f.Kind != verdict.OverAdmission {
+			if concerned[p.Partition] && f.Kind != result.OverAdmission {
 				return false
 			}
 		}
@@ -117,5 +114,5 @@ func have(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun + " has"
 	}
-	return quantity.Plural(n, noun) + " have"
+	return text.Plural(n, noun) + " have"
 }

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 func TestDeniedStatus(t *testing.T) {
@@ -72,8 +72,8 @@ func TestDenialsOfAPhase(t *testing.T) {
 	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 3}}},
 		[]row{{"one lost is within the bound", more(req(4, 9, 0, 0), req(5, 9, 10, 200)), "pass",
 			""}})
-	for by, want := range map[time.Duration]verdict.Verdict{60 * ms: verdict.Fail,
-		61 * ms: verdict.Inconclusive} {
+	for by, want := range map[time.Duration]result.Verdict{60 * ms: result.Fail,
+		61 * ms: result.Inconclusive} {
 		c := judge(more(late(req(4, 90, 91, 200), by)), nil,
 			Expect{Denials: []DenialBound{{Phase: "p", Max: 1}}, LateP99: 60 * ms}, noWaits)[0]
 		if c.Verdict != want {
@@ -92,14 +92,14 @@ func TestDenialsThatTheLimitExplains(t *testing.T) {
 	bound := Expect{Denials: []DenialBound{{Phase: "p", Max: 0}}}
 	for name, c := range map[string]struct {
 		second timeline.Observation
-		want   verdict.Verdict
+		want   result.Verdict
 	}{
-		"9 ms apart at the least, and 10 ms refill one": {req(2, 11, 12, 429), verdict.Inconclusive},
-		"10 ms apart at the least":                      {req(2, 12, 13, 429), verdict.Fail},
+		"9 ms apart at the least, and 10 ms refill one": {req(2, 11, 12, 429), result.Inconclusive},
+		"10 ms apart at the least":                      {req(2, 12, 13, 429), result.Fail},
 	} {
 		tl := record(req(1, 0, 2, 200), c.second)
-		if got := Judge(tl, limit, bound)[0]; got.Verdict != c.want || got.Verdict == verdict.Inconclusive &&
-			got.Reason != verdict.ScheduleMissed {
+		if got := Judge(tl, limit, bound)[0]; got.Verdict != c.want || got.Verdict == result.Inconclusive &&
+			got.Reason != result.ScheduleMissed {
 			t.Errorf("%s: got %s %s (%s), want %s", name, got.Verdict, got.Reason, got.Text, c.want)
 		}
 	}

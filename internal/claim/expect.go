@@ -1,24 +1,18 @@
-// Package claim judges what a scenario expects beyond conformance. expect.go has the table of its questions.
-// The fields of answers, what they say of the quota, and what a proxy changed have packages of their own
-// (fields, quota, intact). This package judges waits, latency, the schedule and the counts of phases.
 package claim
 
 import (
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/fields"
-	"github.com/rlcheck/rlcheck/internal/claim/intact"
-	"github.com/rlcheck/rlcheck/internal/claim/quota"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Expect is what a scenario expects of a recording beyond conformance to its limit. The zero value expects
 // nothing.
 type Expect struct {
 	// Fields are the groups of header fields that answers must carry.
-	Fields []fields.Group
+	Fields []Group
 	// RetryAfter are the claims on the waits that clients were told.
 	RetryAfter RetryAfterExpect
 	// DeniedStatus are the statuses that a denial should have. Empty: any.
@@ -31,9 +25,9 @@ type Expect struct {
 	// bound. A missed plan is Inconclusive (schedule-missed), never Fail.
 	LateP99 time.Duration
 	// Intact compares the answers of the origin with those through the target. nil: they are not compared.
-	Intact *intact.Expect
+	Intact *IntactExpect
 	// Quota are the claims on what answers say of the quota.
-	Quota quota.Expect
+	Quota QuotaExpect
 	// Answers are the statuses that the answers of phases must have. Empty: any.
 	Answers []AnswerBound
 	// Barred are the phases in which nothing may be admitted. May be empty.
@@ -56,7 +50,7 @@ type Expect struct {
 	// Promised are the promises of the target. A claim on something that it did not promise, and was never
 	// seen to have, is Inconclusive (needs-failed) with Unpromised set. Whatever is seen must keep its rules,
 	// promised or not.
-	Promised []verdict.Promise
+	Promised []result.Promise
 	// Shared: others may use the same partitions, which explains a denial. Used: an earlier run may have used
 	// them.
 	Shared, Used bool
@@ -134,44 +128,44 @@ type LatencyBound struct {
 // question says how the claims of one kind are judged. A scenario may ask for several.
 type question struct {
 	// kind is empty if the claims have their own.
-	kind verdict.ClaimKind
-	ask  func(*recording, *Expect) []verdict.Claim
+	kind result.ClaimKind
+	ask  func(*recording, *Expect) []result.Claim
 }
 
 // questions are all questions, in the order of the claims.
 var questions = [...]question{
-	{"", func(r *recording, e *Expect) (out []verdict.Claim) {
+	{"", func(r *recording, e *Expect) (out []result.Claim) {
 		for _, g := range e.Fields {
-			out = append(out, fields.Judge(r.Recording, g, e.Bodiless))
+			out = append(out, judgeFields(r.Recording, g, e.Bodiless))
 		}
 		return out
 	}},
-	where(verdict.ClaimRetryAfterHonored, func(e *Expect) bool { return e.RetryAfter.Honored },
+	where(result.ClaimRetryAfterHonored, func(e *Expect) bool { return e.RetryAfter.Honored },
 		(*recording).honored),
-	where(verdict.ClaimRetryAfterNotLonger, func(e *Expect) bool { return e.RetryAfter.NotLonger },
+	where(result.ClaimRetryAfterNotLonger, func(e *Expect) bool { return e.RetryAfter.NotLonger },
 		(*recording).notLonger),
-	where(verdict.ClaimDeniedStatus, func(e *Expect) bool { return len(e.DeniedStatus) > 0 },
+	where(result.ClaimDeniedStatus, func(e *Expect) bool { return len(e.DeniedStatus) > 0 },
 		(*recording).deniedStatus),
-	{verdict.ClaimDenials, each(func(e *Expect) []DenialBound { return e.Denials }, (*recording).denials)},
-	{"", func(r *recording, e *Expect) []verdict.Claim { return quota.Judge(r.Recording, e.Quota) }},
-	{verdict.ClaimAnswers, each(func(e *Expect) []AnswerBound { return e.Answers }, (*recording).answers)},
-	{verdict.ClaimBarred, each(func(e *Expect) []string { return e.Barred }, (*recording).barred)},
-	{verdict.ClaimParity, each(func(e *Expect) []ParityExpect { return e.Parity }, (*recording).parity)},
-	where(verdict.ClaimAttributes, func(e *Expect) bool { return len(e.Attributes) > 0 },
+	{result.ClaimDenials, each(func(e *Expect) []DenialBound { return e.Denials }, (*recording).denials)},
+	{"", func(r *recording, e *Expect) []result.Claim { return judgeQuota(r.Recording, e.Quota) }},
+	{result.ClaimAnswers, each(func(e *Expect) []AnswerBound { return e.Answers }, (*recording).answers)},
+	{result.ClaimBarred, each(func(e *Expect) []string { return e.Barred }, (*recording).barred)},
+	{result.ClaimParity, each(func(e *Expect) []ParityExpect { return e.Parity }, (*recording).parity)},
+	where(result.ClaimAttributes, func(e *Expect) bool { return len(e.Attributes) > 0 },
 		(*recording).attributes),
-	where(verdict.ClaimOwnCount, func(e *Expect) bool { return len(e.Counted) > 0 },
+	where(result.ClaimOwnCount, func(e *Expect) bool { return len(e.Counted) > 0 },
 		(*recording).ownCount),
-	{verdict.ClaimStorm, each(func(e *Expect) []StormExpect { return e.Storms }, (*recording).storm)},
-	{verdict.ClaimLatency, each(func(e *Expect) []LatencyBound { return e.Latency }, (*recording).latency)},
-	where(verdict.ClaimIntact, func(e *Expect) bool { return e.Intact != nil },
-		func(r *recording, e *Expect) verdict.Claim { return intact.Judge(r.Recording, *e.Intact) }),
-	where(verdict.ClaimSchedule, func(e *Expect) bool { return e.LateP99 > 0 }, (*recording).schedule),
+	{result.ClaimStorm, each(func(e *Expect) []StormExpect { return e.Storms }, (*recording).storm)},
+	{result.ClaimLatency, each(func(e *Expect) []LatencyBound { return e.Latency }, (*recording).latency)},
+	where(result.ClaimIntact, func(e *Expect) bool { return e.Intact != nil },
+		func(r *recording, e *Expect) result.Claim { return judgeIntact(r.Recording, *e.Intact) }),
+	where(result.ClaimSchedule, func(e *Expect) bool { return e.LateP99 > 0 }, (*recording).schedule),
 }
 
 // each asks the question once for each element of a list.
-func each[T any](list func(*Expect) []T, judge func(*recording, T) verdict.Claim) func(*recording,
-	*Expect) []verdict.Claim {
-	return func(r *recording, e *Expect) (out []verdict.Claim) {
+func each[T any](list func(*Expect) []T, judge func(*recording, T) result.Claim) func(*recording,
+	*Expect) []result.Claim {
+	return func(r *recording, e *Expect) (out []result.Claim) {
 		for _, x := range list(e) {
 			out = append(out, judge(r, x))
 		}
@@ -180,12 +174,12 @@ func each[T any](list func(*Expect) []T, judge func(*recording, T) verdict.Claim
 }
 
 // where asks the question once, if it is wanted.
-func where(kind verdict.ClaimKind, wanted func(*Expect) bool,
-	judge func(*recording, *Expect) verdict.Claim) question {
-	return question{kind, func(r *recording, e *Expect) []verdict.Claim {
+func where(kind result.ClaimKind, wanted func(*Expect) bool,
+	judge func(*recording, *Expect) result.Claim) question {
+	return question{kind, func(r *recording, e *Expect) []result.Claim {
 		if !wanted(e) {
 			return nil
 		}
-		return []verdict.Claim{judge(r, e)}
+		return []result.Claim{judge(r, e)}
 	}}
 }

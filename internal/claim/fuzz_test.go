@@ -7,12 +7,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/claim/fields"
-	"github.com/rlcheck/rlcheck/internal/claim/intact"
-	"github.com/rlcheck/rlcheck/internal/claim/quota"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // FuzzAnswer lets a target say anything in the fields and the body of its denials. Each claim has a verdict,
@@ -29,18 +26,18 @@ func FuzzAnswer(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	e := Expect{Fields: []fields.Group{fields.RetryAfter, fields.RateLimit, fields.Date, fields.ProblemBody,
-		fields.NoStore, fields.Explanation},
+	e := Expect{Fields: []Group{RetryAfter, RateLimit, DateField, ProblemBody,
+		NoStore, Explanation},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}, DeniedStatus: []int{429},
-		Quota: quota.Expect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
+		Quota: QuotaExpect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
 			Reset: true, Body: true, Fresh: true},
-		Intact:   &intact.Expect{Fields: []string{"Retry-After", "Ratelimit*"}, Status: true, Body: true},
-		Promised: verdict.Promises()}
+		Intact:   &IntactExpect{Fields: []string{"Retry-After", "Ratelimit*"}, Status: true, Body: true},
+		Promised: result.Promises()}
 	f.Fuzz(func(t *testing.T, fields, body string) {
 		tl := answering(fields, body)
 		claims := Judge(tl, limit, e)
 		for _, c := range claims {
-			if c.Verdict == verdict.Inconclusive && c.Reason == "" || c.Verdict == verdict.Fail &&
+			if c.Verdict == result.Inconclusive && c.Reason == "" || c.Verdict == result.Fail &&
 				len(c.Findings) == 0 {
 				t.Errorf("got %+v", c)
 			}

@@ -7,18 +7,13 @@ import (
 	"sort"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/answer"
-	"github.com/rlcheck/rlcheck/internal/claim/fields"
-	"github.com/rlcheck/rlcheck/internal/claim/finding"
-	"github.com/rlcheck/rlcheck/internal/claim/phrase"
-	"github.com/rlcheck/rlcheck/internal/claim/recorded"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-const honoredID = string(verdict.ClaimRetryAfterHonored)
+const honoredID = string(result.ClaimRetryAfterHonored)
 
 // fewestWaits is how many honored waits must be seen if the scenario does not say. A wait that is cut to the
 // second is long enough at most phases of a second.
@@ -27,7 +22,7 @@ const fewestWaits = 2
 // retry is a denial that states a wait, and the first request of its partition that was sent after that wait.
 type retry struct {
 	denial, next *timeline.Observation
-	told         answer.Wait
+	told         Wait
 	// alone: no other request of the partition can have been decided between them.
 	alone bool
 	// limit counts the partition. May be empty.
@@ -47,17 +42,17 @@ type retry struct {
 //
 // An admitted retry shows an honored wait, whoever else took units meanwhile. Far from a fast limit there is
 // no other kind: a single client is never denied if a unit comes back while its request is on the way.
-func (r *recording) honored(e *Expect) verdict.Claim {
+func (r *recording) honored(e *Expect) result.Claim {
 	return r.Alone(r.honoredWaits(cmp.Or(e.RetryAfter.Waits, fewestWaits)))
 }
 
 // honoredWaits is honored if at least `fewest` waits must be seen.
-func (r *recording) honoredWaits(fewest int) verdict.Claim {
+func (r *recording) honoredWaits(fewest int) result.Claim {
 	retries, denials := r.retries()
 	var kept int
 	shown := map[int]bool{} // one request shows one wait, however many denials told it
 	var shortest, longest time.Duration
-	var findings []verdict.Finding
+	var findings []result.Finding
 	lies := 0
 	for _, x := range retries {
 		switch {
@@ -69,32 +64,32 @@ func (r *recording) honoredWaits(fewest int) verdict.Claim {
 			}
 			kept, longest = kept+1, max(longest, x.told.For)
 		case x.alone && r.surelyWaited(x):
-			if lies++; lies <= finding.Most {
+			if lies++; lies <= MostFindings {
 				findings = append(findings, early(x))
 			}
 		}
 	}
 	// A wait cut to whole seconds is long enough by chance at some starts of the second: one proves little.
-	chances := verdict.Chances{Seen: kept + lies, Demanded: fewest, Of: "clients that waited as told"}
+	chances := result.Chances{Seen: kept + lies, Demanded: fewest, Of: "clients that waited as told"}
 	switch {
 	case lies > 0:
-		return verdict.Settle(honoredID,
+		return result.Settle(honoredID,
 			fmt.Sprintf("%d of %d clients that waited as told were denied again%s",
-				lies, lies+kept, finding.Shown(lies)), chances, findings...)
+				lies, lies+kept, Shown(lies)), chances, findings...)
 	case kept > 0:
-		return verdict.Settle(honoredID,
+		return result.Settle(honoredID,
 			fmt.Sprintf("%s of %s to %s honored: no client that waited as told and was alone was denied",
-				quantity.Plural(kept, "wait"), phrase.Seconds(shortest, time.Second),
-				phrase.Seconds(longest, time.Second)), chances)
+				text.Plural(kept, "wait"), Seconds(shortest, time.Second),
+				Seconds(longest, time.Second)), chances)
 	case denials == 0:
-		return finding.TooFew(honoredID, "no request was denied")
-	case fields.Lacks(r.Recording, verdict.PromiseRetryAfter):
-		return finding.Unpromised(honoredID, verdict.PromiseRetryAfter, denials, "denial",
+		return TooFew(honoredID, "no request was denied")
+	case LacksFields(r.Recording, result.PromiseRetryAfter):
+		return Unpromised(honoredID, result.PromiseRetryAfter, denials, "denial",
 			"a Retry-After to honor")
 	default:
-		return finding.TooFew(honoredID,
+		return TooFew(honoredID,
 			fmt.Sprintf("no client waited as one of %s told it to, and was then admitted or alone",
-				quantity.Plural(denials, "denial")))
+				text.Plural(denials, "denial")))
 	}
 }
 
@@ -118,7 +113,7 @@ func (r *recording) retries() (out []retry, denials int) {
 		p := partition{counted, obs}
 		before := rivals{}
 		for i, d := range obs {
-			if answer.IsDenial(d) {
+			if IsDenial(d) {
 				denials++
 				if x, ok := p.retryAt(i, before); ok {
 					out = append(out, x)
@@ -132,14 +127,14 @@ func (r *recording) retries() (out []retry, denials int) {
 
 // partition is the requests of one partition, ascending by Sent, and the limit that counts all of them.
 type partition struct {
-	*recorded.Recording
+	*Recording
 	obs []*timeline.Observation
 }
 
 // retryAt returns obs[i] and the first request that waited as told, if they are a retry.
 func (p *partition) retryAt(i int, before rivals) (retry, bool) {
 	d := p.obs[i]
-	t, ok := answer.Told(d)
+	t, ok := Told(d)
 	if !ok || p.Limit.Completes() { // requests in flight, or counted later, may deny the retry
 		return retry{}, false
 	}
@@ -188,7 +183,7 @@ func (all rivals) add(o *timeline.Observation) {
 
 // add adds a request.
 func (v *rival) add(o *timeline.Observation) {
-	end := answer.DecidedBy(o)
+	end := DecidedBy(o)
 	if v.costs[0] == 0 || end > v.end {
 		*v = rival{end: end, costs: [2]int64{o.Cost, o.Cost}}
 	}
@@ -237,7 +232,7 @@ func (p *partition) disturbs(o, next *timeline.Observation) bool {
 		return false
 	}
 	tie := o.Sent == next.FirstByte && slack == 0
-	return !tie || next.Outcome != timeline.Allowed && (!answer.IsDenial(o) || p.CountsDenials())
+	return !tie || next.Outcome != timeline.Allowed && (!IsDenial(o) || p.CountsDenials())
 }
 
 // surelyWaited tells whether the retry came late enough on every clock: those of several observers, and the
@@ -255,20 +250,20 @@ func (r *recording) surelyWaited(x retry) bool {
 
 // early returns the finding of a retry that was denied. Its times are printed in the coarsest unit in which
 // the printed numbers still prove it: the first byte rounded up, the next send rounded down.
-func early(x retry) verdict.Finding {
+func early(x retry) result.Finding {
 	for unit := time.Millisecond; ; unit /= 1000 {
 		from := (x.denial.FirstByte + unit - 1).Truncate(unit)
 		to := x.next.Sent.Truncate(unit)
 		if to-from < x.told.For && unit > 1 {
 			continue
 		}
-		return finding.Witness(verdict.Finding{
-			Kind: verdict.RetryAfterEarly, Seen: int64(x.next.Sent - x.denial.FirstByte),
+		return Witness(result.Finding{
+			Kind: result.RetryAfterEarly, Seen: int64(x.next.Sent - x.denial.FirstByte),
 			Bound: int64(x.told.For),
 			Text: fmt.Sprintf("#%d was denied with %s (first byte %s); its client waited %s, sent #%d at "+
 				"%s, and was denied again",
-				x.denial.Seq, x.told, phrase.Seconds(from, unit), phrase.Seconds(to-from, unit), x.next.Seq,
-				phrase.Seconds(to, unit)),
+				x.denial.Seq, x.told, Seconds(from, unit), Seconds(to-from, unit), x.next.Seq,
+				Seconds(to, unit)),
 		}, x.denial, x.next)
 	}
 }

@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/finding"
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 var honored = Expect{RetryAfter: RetryAfterExpect{Honored: true, Waits: 1}}
@@ -25,7 +24,7 @@ func TestHonoredTakesSeveralWaits(t *testing.T) {
 	var obs []timeline.Observation
 	for n, want := range []string{"too-few", "pass", "pass"} {
 		obs = append(obs, req(2*n, 2000*n, 2000*n+1, 429, ra), req(2*n+1, 2000*n+1001, 2000*n+1002, 200))
-		text := fmt.Sprintf("%s of 1.000 s to 1.000 s honored", quantity.Plural(n+1, "wait"))
+		text := fmt.Sprintf("%s of 1.000 s to 1.000 s honored", text.Plural(n+1, "wait"))
 		run(t, e, []row{{fmt.Sprint(n+1, " waits"), record(obs...), want, text}})
 	}
 	lie := record(obs[0], req(1, 1001, 1002, 429))
@@ -149,14 +148,14 @@ func TestHonoredWidensByTheClocks(t *testing.T) {
 		clock, tick time.Duration
 		sent        int
 		status      int
-		want        verdict.Verdict
+		want        result.Verdict
 	}{
-		{"one clock", 0, 0, 1412, 429, verdict.Fail},
-		{"two clocks, not surely waited", 10 * ms, 0, 1431, 429, verdict.Inconclusive},
-		{"two clocks, surely waited", 10 * ms, 0, 1432, 429, verdict.Fail},
-		{"a coarse clock, not surely waited", 0, 10 * ms, 1421, 429, verdict.Inconclusive},
-		{"a coarse clock, surely waited", 0, 10 * ms, 1422, 429, verdict.Fail},
-		{"a coarse clock, admitted", 0, 10 * ms, 1412, 200, verdict.Pass},
+		{"one clock", 0, 0, 1412, 429, result.Fail},
+		{"two clocks, not surely waited", 10 * ms, 0, 1431, 429, result.Inconclusive},
+		{"two clocks, surely waited", 10 * ms, 0, 1432, 429, result.Fail},
+		{"a coarse clock, not surely waited", 0, 10 * ms, 1421, 429, result.Inconclusive},
+		{"a coarse clock, surely waited", 0, 10 * ms, 1422, 429, result.Fail},
+		{"a coarse clock, admitted", 0, 10 * ms, 1412, 200, result.Pass},
 	} {
 		tl := record(req(41, 411, 412, 429, "Retry-After: 1"), req(57, test.sent, test.sent+1, test.status))
 		tl.Header.ClockError, tl.Header.Tick = test.clock, test.tick
@@ -172,12 +171,12 @@ func TestHonoredTies(t *testing.T) {
 	denied, retry := req(41, 411, 412, 429, "Retry-After: 1"), req(57, 1500, 1501, 429)
 	before, after := record(req(40, 300, 411, 429), denied, retry),
 		record(denied, retry, req(58, 1501, 1502, 429))
-	for text, want := range map[string]verdict.Verdict{
-		"":                                      verdict.Inconclusive,
-		"token-bucket,rate=1/s,burst=1":         verdict.Fail,
-		"sliding-window-log,rate=1/s":           verdict.Fail,
-		"sliding-window-log,rate=1/s,count=all": verdict.Inconclusive,
-		"token-bucket,rate=1/s,burst=1,ban=2s":  verdict.Inconclusive,
+	for text, want := range map[string]result.Verdict{
+		"":                                      result.Inconclusive,
+		"token-bucket,rate=1/s,burst=1":         result.Fail,
+		"sliding-window-log,rate=1/s":           result.Fail,
+		"sliding-window-log,rate=1/s,count=all": result.Inconclusive,
+		"token-bucket,rate=1/s,burst=1,ban=2s":  result.Inconclusive,
 	} {
 		var limit spec.Limit
 		if text != "" {
@@ -190,7 +189,7 @@ func TestHonoredTies(t *testing.T) {
 			}
 		}
 		taken := record(denied, retry, req(58, 1501, 1502, 200))
-		if got := judge(taken, limit, honored, noWaits)[0]; got.Verdict != verdict.Inconclusive {
+		if got := judge(taken, limit, honored, noWaits)[0]; got.Verdict != result.Inconclusive {
 			t.Errorf("%s, an admission in the same instant: got %s (%s), want inconclusive", text,
 				got.Verdict, got.Text)
 		}
@@ -206,7 +205,7 @@ func TestHonoredTies(t *testing.T) {
 				with(req(58, 1502, 1503, 429), func(o *timeline.Observation) { o.Sent += 2 })),
 		} {
 			tl.Header.ClockError = 1
-			if got := judge(tl, limit, honored, noWaits)[0]; got.Verdict != verdict.Inconclusive {
+			if got := judge(tl, limit, honored, noWaits)[0]; got.Verdict != result.Inconclusive {
 				t.Errorf("%s, a denial %s: got %s (%s), want inconclusive", text, name, got.Verdict, got.Text)
 			}
 		}
@@ -241,7 +240,7 @@ func TestHonoredCountsFindingsItDoesNotShow(t *testing.T) {
 		obs = append(obs, req(i, 2000*i, 2000*i+1, 429, "Retry-After: 1"))
 	}
 	c := one(t, record(obs...), honored)
-	if len(c.Findings) != finding.Most ||
+	if len(c.Findings) != MostFindings ||
 		c.Text != "12 of 12 clients that waited as told were denied again; the first 10 are shown" {
 		t.Errorf("got %d findings: %s", len(c.Findings), c.Text)
 	}
@@ -310,10 +309,10 @@ func TestHonoredAcceptsRightLimitersAndCatchesWrongOnes(t *testing.T) {
 	caught := 0
 	for seed := range uint64(200) {
 		for _, spec := range specs {
-			if c := one(t, play(t, seed, spec, roundUp), honored); c.Verdict == verdict.Fail {
+			if c := one(t, play(t, seed, spec, roundUp), honored); c.Verdict == result.Fail {
 				t.Fatalf("%s, seed %d: a right limiter was accused: %s", spec, seed, c.Findings[0].Text)
 			}
-			if c := one(t, play(t, seed, spec, roundDown), honored); c.Verdict == verdict.Fail {
+			if c := one(t, play(t, seed, spec, roundDown), honored); c.Verdict == result.Fail {
 				caught++
 			}
 		}
@@ -350,7 +349,7 @@ func TestHonoredNeedsEvidence(t *testing.T) {
 				obs := append([]timeline.Observation(nil), tl.Observations...)
 				change(&obs[rng.IntN(len(obs))])
 				after := one(t, record(obs...), honored)
-				if len(after.Findings) > len(before.Findings) && len(before.Findings) < finding.Most {
+				if len(after.Findings) > len(before.Findings) && len(before.Findings) < MostFindings {
 					t.Fatalf("seed %d, %s: got %s, before %s: %s", seed, name, after.Verdict, before.Verdict,
 						after.Text)
 				}

@@ -5,11 +5,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/claim/fields"
-	"github.com/rlcheck/rlcheck/internal/claim/recorded"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Judge returns one claim for each expectation of e, in a fixed order: fields, Retry-After, status, denials
@@ -20,17 +18,17 @@ import (
 // limit is used for retry-after-not-longer, for the waits of intact and for attributes. It may be empty;
 // retry-after-not-longer is then Inconclusive. The observations of tl must ascend by Sent. Those of the
 // origin count for intact only. It costs one pass over tl for each claim, and sorts.
-func Judge(tl *timeline.Timeline, limit spec.Limit, e Expect) []verdict.Claim {
+func Judge(tl *timeline.Timeline, limit spec.Limit, e Expect) []result.Claim {
 	return judge(tl, limit, e, check.LongestWaits)
 }
 
-func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest recorded.LongestWaits) []verdict.Claim {
+func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest LongestWaits) []result.Claim {
 	r := newRecording(tl, limit, e, longest)
-	var claims []verdict.Claim
+	var claims []result.Claim
 	for _, q := range questions {
 		for _, c := range q.ask(r, &e) {
-			c.Kind = cmp.Or(c.Kind, q.kind, verdict.KindOf(c.ID))
-			verdict.NameRules(c.Kind, c.Findings)
+			c.Kind = cmp.Or(c.Kind, q.kind, result.KindOf(c.ID))
+			result.NameRules(c.Kind, c.Findings)
 			claims = append(claims, c)
 		}
 	}
@@ -39,20 +37,20 @@ func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest recorded.L
 
 // recording is a recording with the thresholds of this package.
 type recording struct {
-	*recorded.Recording
+	*Recording
 	// lateMax is how late the 99th percentile may be before the recorder itself is suspect.
 	lateMax time.Duration
 }
 
 func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect,
-	longest recorded.LongestWaits) *recording {
-	known := recorded.Terms{Limit: limit, Own: e.Limits, Shared: e.Shared, Used: e.Used, Promised: e.Promised,
+	longest LongestWaits) *recording {
+	known := Terms{Limit: limit, Own: e.Limits, Shared: e.Shared, Used: e.Used, Promised: e.Promised,
 		Kept: e.Kept}
-	return &recording{Recording: recorded.New(tl, known, longest),
+	return &recording{Recording: NewRecording(tl, known, longest),
 		lateMax: cmp.Or(e.LateP99, suspectLateness)}
 }
 
 // Lacks tells whether e does not promise p, and no answer of tl shows it, not even a broken one.
-func Lacks(tl *timeline.Timeline, e Expect, p verdict.Promise) bool {
-	return fields.Lacks(newRecording(tl, nil, e, nil).Recording, p)
+func Lacks(tl *timeline.Timeline, e Expect, p result.Promise) bool {
+	return LacksFields(newRecording(tl, nil, e, nil).Recording, p)
 }

@@ -6,11 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/fields"
-	"github.com/rlcheck/rlcheck/internal/claim/intact"
-	"github.com/rlcheck/rlcheck/internal/claim/sample"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const (
@@ -19,24 +16,24 @@ const (
 )
 
 var (
-	req, with, record = sample.Request, sample.With, sample.Recording
-	parse, noWaits    = sample.Limit, sample.NoWaits
-	verdictOf         = sample.Verdict
+	req, with, record = sampleRequest, With, sampleRecording
+	parse, noWaits    = sampleLimit, NoWaits
+	verdictOf         = sampleVerdict
 )
 
-// sound is sample.Sound for a claim that tells its kind.
-func sound(t *testing.T, tl *timeline.Timeline, c verdict.Claim) {
+// sound is Sound for a claim that tells its kind.
+func sound(t *testing.T, tl *timeline.Timeline, c result.Claim) {
 	t.Helper()
-	if sample.Sound(t, tl, c); c.Kind == "" && c.Reason != verdict.SetupFailed {
+	if Sound(t, tl, c); c.Kind == "" && c.Reason != result.SetupFailed {
 		t.Errorf("%s: got no kind", c.ID)
 	}
 }
 
 // one judges a single expectation.
-func one(t *testing.T, tl *timeline.Timeline, e Expect) verdict.Claim {
+func one(t *testing.T, tl *timeline.Timeline, e Expect) result.Claim {
 	t.Helper()
 	if e.Promised == nil { // nil makes missing fields fail; an empty list promises nothing
-		e.Promised = verdict.Promises()
+		e.Promised = result.Promises()
 	}
 	claims := judge(tl, nil, e, noWaits)
 	if len(claims) != 1 {
@@ -69,11 +66,11 @@ func TestJudgeKeepsTheOrder(t *testing.T) {
 	tl := record(req(0, 0, 1, 200), req(1, 2, 3, 429, "Retry-After: 1"))
 	limit := parse(t, "token-bucket,rate=1/s,burst=1")
 	claims := Judge(tl, limit, Expect{
-		Fields:       []fields.Group{fields.RetryAfter, fields.RateLimit, fields.Date, fields.ProblemBody},
+		Fields:       []Group{RetryAfter, RateLimit, DateField, ProblemBody},
 		RetryAfter:   RetryAfterExpect{Honored: true, NotLonger: true},
 		DeniedStatus: []int{429}, Denials: []DenialBound{{Phase: "p"}},
 		Latency: []LatencyBound{{timeline.Denied, 0.99, ms}},
-		Intact:  &intact.Expect{}, LateP99: ms,
+		Intact:  &IntactExpect{}, LateP99: ms,
 	})
 	want := []string{"fields-retry-after", "fields-ratelimit", "fields-date", "fields-problem",
 		"retry-after-honored", "retry-after-not-longer", "denied-status", "denials-p", "latency-denied-p99",
@@ -93,11 +90,11 @@ func TestJudgeKeepsTheOrder(t *testing.T) {
 
 func TestNothingPassesOnNothing(t *testing.T) {
 	all := Expect{
-		Fields:       []fields.Group{fields.RetryAfter, fields.RateLimit, fields.Date, fields.ProblemBody},
+		Fields:       []Group{RetryAfter, RateLimit, DateField, ProblemBody},
 		RetryAfter:   RetryAfterExpect{Honored: true, NotLonger: true},
 		DeniedStatus: []int{429}, Denials: []DenialBound{{Phase: "p", Max: 0}},
 		Latency: []LatencyBound{{timeline.Denied, 0.99, ms}},
-		Intact:  &intact.Expect{Fields: []string{"Date"}, Status: true, Body: true}, LateP99: ms,
+		Intact:  &IntactExpect{Fields: []string{"Date"}, Status: true, Body: true}, LateP99: ms,
 	}
 	lost := req(0, 0, 0, 0)
 	odd := req(0, 0, 1, 500)
@@ -105,7 +102,7 @@ func TestNothingPassesOnNothing(t *testing.T) {
 		"not classified": record(odd)} {
 		for _, c := range judge(tl, nil, all, noWaits) {
 			sound(t, tl, c)
-			if c.Verdict != verdict.Inconclusive && !(c.ID == "schedule" && len(tl.Observations) > 0) {
+			if c.Verdict != result.Inconclusive && !(c.ID == "schedule" && len(tl.Observations) > 0) {
 				t.Errorf("%s: %s: got %s (%s), want inconclusive", name, c.ID, c.Verdict, c.Text)
 			}
 		}

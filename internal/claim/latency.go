@@ -8,13 +8,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/answer"
-	"github.com/rlcheck/rlcheck/internal/claim/finding"
-	"github.com/rlcheck/rlcheck/internal/claim/phrase"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // waits is how often the recorder may keep a request waiting within its service time: once before it writes,
@@ -25,64 +22,64 @@ const waits = 2
 // latency judges a quantile of the service time (FirstByte - Sent) by nearest rank, exactly: no histogram
 // rounds it. It does not fail if there are so few answers that less than one is expected above the quantile,
 // which is then only their largest. It does not fail either for what the way there and back may take (way).
-func (r *recording) latency(b LatencyBound) verdict.Claim {
+func (r *recording) latency(b LatencyBound) result.Claim {
 	name := quantileName(b.Quantile)
-	id := verdict.ClaimLatency.ID(b.Outcome.String() + "-" + name)
+	id := result.ClaimLatency.ID(b.Outcome.String() + "-" + name)
 	if !(b.Quantile > 0 && b.Quantile <= 1) {
-		return verdict.Claim{ID: id, Reason: verdict.SetupFailed,
+		return result.Claim{ID: id, Reason: result.SetupFailed,
 			Text: "a quantile must be above 0 and at most 1"}
 	}
-	obs := answer.Only(r.Target, func(o *timeline.Observation) bool { return o.Outcome == b.Outcome })
-	chances := verdict.Of(len(obs), b.Outcome.String()+" answers that were timed")
+	obs := Only(r.Target, func(o *timeline.Observation) bool { return o.Outcome == b.Outcome })
+	chances := result.Of(len(obs), b.Outcome.String()+" answers that were timed")
 	if len(obs) == 0 {
-		return verdict.Settle(id, "no answer was "+b.Outcome.String(), chances)
+		return result.Settle(id, "no answer was "+b.Outcome.String(), chances)
 	}
 	slices.SortStableFunc(obs,
 		func(x, y *timeline.Observation) int { return cmp.Compare(service(x), service(y)) })
 	rank := nearestRank(b.Quantile, len(obs))
 	seen := service(obs[rank-1])
 	text := fmt.Sprintf("%s of the service time of %s is %s, bound %s", name,
-		quantity.Plural(len(obs), b.Outcome.String()+" answer"), phrase.Millis(seen), phrase.Millis(b.Max))
+		text.Plural(len(obs), b.Outcome.String()+" answer"), Millis(seen), Millis(b.Max))
 	if seen <= b.Max {
-		return verdict.Settle(id, text, chances)
+		return result.Settle(id, text, chances)
 	}
 	if why := r.overloaded(); why != "" {
-		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed, Text: text + "; but " + why +
+		return result.Claim{ID: id, Reason: result.ScheduleMissed, Text: text + "; but " + why +
 			", so rlcheck may have taken the time"}
 	}
 	way := r.way()
 	if seen <= b.Max+way {
-		return finding.TooFew(id, fmt.Sprintf("%s; but the fastest of all answers took %s, which may "+
-			"be the round trip", text, phrase.Millis(way)))
+		return TooFew(id, fmt.Sprintf("%s; but the fastest of all answers took %s, which may "+
+			"be the round trip", text, Millis(way)))
 	}
 	if late, _ := r.lateP99(); seen <= b.Max+way+waits*late {
-		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
+		return result.Claim{ID: id, Reason: result.ScheduleMissed,
 			Text: fmt.Sprintf("%s; but one request in a hundred was sent %s late or more, and may wait "+
 				"as long again before it is written and before its answer is read, so rlcheck may have "+
 				"taken the time",
-				text, phrase.Millis(late))}
+				text, Millis(late))}
 	}
 	away := union(append(r.stalls(), r.standstills(b.Max+way, b.Outcome)...))
 	if over := slowerThan(b.Max+way, obs, away); over <= len(obs)-rank {
-		return verdict.Claim{ID: id, Reason: verdict.ScheduleMissed,
+		return result.Claim{ID: id, Reason: result.ScheduleMissed,
 			Text: fmt.Sprintf("%s; but without the times in which requests were sent late, the "+
 				"recorder stood still, or nothing was answered, only %d are over it, so a busy machine "+
 				"may have taken the time", text, over)}
 	}
 	if b.Quantile < 1 && rank == len(obs) {
-		return finding.TooFew(id,
+		return TooFew(id,
 			fmt.Sprintf("%s; but there are too few answers for a %s below their maximum", text, name))
 	}
 	first := slices.IndexFunc(obs, func(o *timeline.Observation) bool { return service(o) > b.Max })
 	over := obs[first:]
 	slices.Reverse(over)
 	slowest := over[0]
-	return verdict.Settle(id, text, chances, finding.Witness(verdict.Finding{Kind: verdict.Latency,
+	return result.Settle(id, text, chances, Witness(result.Finding{Kind: result.Latency,
 		Seen:  int64(seen),
 		Bound: int64(b.Max),
 		Text: fmt.Sprintf("%s: %d of %d took longer than %s, at most %d may; the slowest is #%d with %s",
 			text, len(over), len(obs),
-			phrase.Millis(b.Max), len(obs)-rank, slowest.Seq, phrase.Millis(service(slowest)))},
+			Millis(b.Max), len(obs)-rank, slowest.Seq, Millis(service(slowest)))},
 		over...))
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // spread makes n denials and an admission that takes no time. The denials take 1 to n ms. They are not sent
@@ -93,8 +93,8 @@ func TestLatencyIsNotBlamedOnTheTarget(t *testing.T) {
 	})
 	e.LateP99 = 30 * ms
 	// The median is 50 ms and 1 ms is allowed. A recorder that is 24.5 ms late twice explains the rest.
-	for by, want := range map[time.Duration]verdict.Verdict{24*ms + ms/2 - 1: verdict.Fail,
-		24*ms + ms/2: verdict.Inconclusive, 31 * ms: verdict.Inconclusive} {
+	for by, want := range map[time.Duration]result.Verdict{24*ms + ms/2 - 1: result.Fail,
+		24*ms + ms/2: result.Inconclusive, 31 * ms: result.Inconclusive} {
 		if c := judge(late(by, 2), nil, e, noWaits)[0]; c.Verdict != want {
 			t.Errorf("%v late, 30 ms expected: got %s (%s), want %s", by, c.Verdict, c.Text, want)
 		}
@@ -222,14 +222,14 @@ func TestLatencyWithoutStandstills(t *testing.T) {
 		{"slow with all after a standstill", all(true), "schedule-missed", ""},
 	})
 	queue := parse(t, "leaky-bucket-queue,rate=10/s,queue=5")
-	if c := judge(all(true), queue, bound(0.9, 10*ms), noWaits)[0]; c.Verdict != verdict.Fail {
+	if c := judge(all(true), queue, bound(0.9, 10*ms), noWaits)[0]; c.Verdict != result.Fail {
 		t.Errorf("a queue keeps what it admits waiting: got %s (%s), want fail", c.Verdict, c.Text)
 	}
 }
 
 func TestLatencyNamesTheSlowest(t *testing.T) {
 	c := one(t, spread(100), bound(0.5, 95*ms-1))
-	if c.Verdict != verdict.Pass {
+	if c.Verdict != result.Pass {
 		t.Fatalf("got %s, want pass", c.Verdict)
 	}
 	c = one(t, record(req(1, 0, 5, 429), req(2, 1, 9, 429), req(3, 2, 3, 429)), bound(0.5, 2*ms))

@@ -4,10 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/quota"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // login returns 6 requests of a partition in phase login. A limit of 1 in 10 s admits a burst of 3 of them.
@@ -54,11 +53,11 @@ func TestPhasesAreJudgedByTheirOwnLimit(t *testing.T) {
 		{"two, of which the waits follow and the units do not", mixed, map[string]spec.Limit{"login": own},
 			0},
 	} {
-		e := Expect{Quota: quota.Expect{Counts: true, Fresh: true},
+		e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true},
 			RetryAfter: RetryAfterExpect{NotLonger: true}, Limits: x.limits}
 		failed := 0
 		for _, c := range Judge(&timeline.Timeline{Observations: x.obs}, limit, e) {
-			if c.Verdict == verdict.Fail {
+			if c.Verdict == result.Fail {
 				failed++
 			}
 		}
@@ -82,12 +81,12 @@ func TestDenialsUnderAnotherLimitAreNoneOfThisOne(t *testing.T) {
 		tl.Observations = append(tl.Observations, o)
 	}
 	e := Expect{Denials: []DenialBound{{Phase: "rest"}}, Limits: map[string]spec.Limit{"login": own}}
-	if c := Judge(tl, limit, e)[0]; c.Verdict == verdict.Fail {
+	if c := Judge(tl, limit, e)[0]; c.Verdict == result.Fail {
 		t.Error(c.Text)
 	}
 	// a denial of the second request, though the burst is 2
 	tl.Observations[7].Status, tl.Observations[7].Outcome = 429, timeline.Denied
-	if c := Judge(tl, limit, e)[0]; c.Verdict != verdict.Fail {
+	if c := Judge(tl, limit, e)[0]; c.Verdict != result.Fail {
 		t.Errorf("got %s (%s), want a failure", c.Verdict, c.Text)
 	}
 }

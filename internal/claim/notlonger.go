@@ -4,30 +4,26 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/answer"
-	"github.com/rlcheck/rlcheck/internal/claim/fields"
-	"github.com/rlcheck/rlcheck/internal/claim/finding"
-	"github.com/rlcheck/rlcheck/internal/claim/phrase"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
-const notLongerID = string(verdict.ClaimRetryAfterNotLonger)
+const notLongerID = string(result.ClaimRetryAfterNotLonger)
 
 // notLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second. A
 // date may round up once more, because the Date that it counts from is cut to the second. That Date may also
-// be old (answer.StaleDate).
-func (r *recording) notLonger(*Expect) verdict.Claim {
+// be old (StaleDate).
+func (r *recording) notLonger(*Expect) result.Claim {
 	if len(r.Limit) == 0 {
-		return verdict.Claim{ID: notLongerID, Reason: verdict.NeedsFailed,
+		return result.Claim{ID: notLongerID, Reason: result.NeedsFailed,
 			Text: "the wait that is needed follows from a limit, and no limit is declared"}
 	}
-	denials := answer.Denied(r.Target)
-	var findings []verdict.Finding
+	denials := Denied(r.Target)
+	var findings []result.Finding
 	judged, late := 0, 0
 	for _, d := range denials {
-		t, ok := answer.Told(d)
+		t, ok := Told(d)
 		if !ok {
 			continue
 		}
@@ -37,31 +33,31 @@ func (r *recording) notLonger(*Expect) verdict.Claim {
 		}
 		judged++
 		if t.For > need {
-			if late++; late <= finding.Most {
+			if late++; late <= MostFindings {
 				wait, _ := r.LongestWait(d)
 				findings = append(findings, tooLong(d, t, need, wait))
 			}
 		}
 	}
-	chances := verdict.Of(judged, "denials whose wait was compared with the limit")
+	chances := result.Of(judged, "denials whose wait was compared with the limit")
 	switch {
-	case judged == 0 && fields.Lacks(r.Recording, verdict.PromiseRetryAfter) && len(denials) > 0:
-		return finding.Unpromised(notLongerID, verdict.PromiseRetryAfter, len(denials), "denial",
+	case judged == 0 && LacksFields(r.Recording, result.PromiseRetryAfter) && len(denials) > 0:
+		return Unpromised(notLongerID, result.PromiseRetryAfter, len(denials), "denial",
 			"a Retry-After")
 	default:
-		return verdict.Settle(notLongerID,
+		return result.Settle(notLongerID,
 			fmt.Sprintf("%d of %s stated a longer wait than the limit can need%s",
-				late, quantity.Plural(judged, "denial"), finding.Shown(late)), chances, findings...)
+				late, text.Plural(judged, "denial"), Shown(late)), chances, findings...)
 	}
 }
 
 // tooLong returns the finding of a denial that states a longer wait than needed.
-func tooLong(d *timeline.Observation, t answer.Wait, need, wait time.Duration) verdict.Finding {
-	return finding.Witness(verdict.Finding{
-		Kind: verdict.RetryAfterLate, Seen: int64(t.For), Bound: int64(need),
+func tooLong(d *timeline.Observation, t Wait, need, wait time.Duration) result.Finding {
+	return Witness(result.Finding{
+		Kind: result.RetryAfterLate, Seen: int64(t.For), Bound: int64(need),
 		Text: fmt.Sprintf("#%d was denied with %s (sent %s, first byte %s); at most %s could be "+
 			"needed, so at most %d s may be stated",
-			d.Seq, t, phrase.Seconds(d.Sent, time.Millisecond), phrase.Seconds(d.FirstByte, time.Millisecond),
-			phrase.Seconds(wait, time.Microsecond), need/time.Second),
+			d.Seq, t, Seconds(d.Sent, time.Millisecond), Seconds(d.FirstByte, time.Millisecond),
+			Seconds(wait, time.Microsecond), need/time.Second),
 	}, d)
 }

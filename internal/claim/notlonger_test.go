@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 func TestNotLonger(t *testing.T) {
@@ -19,40 +19,40 @@ func TestNotLonger(t *testing.T) {
 		name string
 		tl   *timeline.Timeline
 		wait time.Duration // of #7; negative: not known
-		want verdict.Verdict
+		want result.Verdict
 		text string
 	}{
-		{"rounded up", seconds("3"), 2001 * ms, verdict.Pass, "0 of 1 denial stated a longer wait"},
-		{"one second more", seconds("4"), 2001 * ms, verdict.Fail,
+		{"rounded up", seconds("3"), 2001 * ms, result.Pass, "0 of 1 denial stated a longer wait"},
+		{"one second more", seconds("4"), 2001 * ms, result.Fail,
 			"#7 was denied with Retry-After: 4 (sent 0.005 s, first byte 0.006 s); at most 2.001000 s " +
 				"could be needed, so at most 3 s may be stated"},
-		{"a whole second", seconds("2"), 2000 * ms, verdict.Pass, ""},
-		{"a whole second and one more", seconds("3"), 2000 * ms, verdict.Fail, ""},
-		{"less than a second", seconds("1"), 1, verdict.Pass, ""},
-		{"no wait at all is one second too", seconds("1"), 0, verdict.Pass, ""},
-		{"milliseconds by mistake", seconds("1500"), 1500 * ms, verdict.Fail, ""},
-		{"too short is another claim", seconds("0"), 2000 * ms, verdict.Pass, ""},
-		{"a date may round up twice", seconds("Fri, 20 Nov 2026 12:00:04 GMT"), 2001 * ms, verdict.Pass, ""},
+		{"a whole second", seconds("2"), 2000 * ms, result.Pass, ""},
+		{"a whole second and one more", seconds("3"), 2000 * ms, result.Fail, ""},
+		{"less than a second", seconds("1"), 1, result.Pass, ""},
+		{"no wait at all is one second too", seconds("1"), 0, result.Pass, ""},
+		{"milliseconds by mistake", seconds("1500"), 1500 * ms, result.Fail, ""},
+		{"too short is another claim", seconds("0"), 2000 * ms, result.Pass, ""},
+		{"a date may round up twice", seconds("Fri, 20 Nov 2026 12:00:04 GMT"), 2001 * ms, result.Pass, ""},
 		{"a date, beside one that was kept for a second", seconds("Fri, 20 Nov 2026 12:00:05 GMT"), 2001 * ms,
-			verdict.Pass, ""},
-		{"a date, too late", seconds("Fri, 20 Nov 2026 12:00:06 GMT"), 2001 * ms, verdict.Fail,
+			result.Pass, ""},
+		{"a date, too late", seconds("Fri, 20 Nov 2026 12:00:06 GMT"), 2001 * ms, result.Fail,
 			"6.000 s after its Date"},
 		{"a date without a Date", record(req(7, 5, 6, 429, "Retry-After: Fri, 20 Nov 2026 12:00:04 GMT")), ms,
-			verdict.Inconclusive, "there are no denials whose wait was compared"},
-		{"for ever", seconds("9223372036854775807"), time.Hour, verdict.Fail, ""},
-		{"for ever is needed", seconds("9223372036854775807"), reference.Never, verdict.Inconclusive,
+			result.Inconclusive, "there are no denials whose wait was compared"},
+		{"for ever", seconds("9223372036854775807"), time.Hour, result.Fail, ""},
+		{"for ever is needed", seconds("9223372036854775807"), reference.Never, result.Inconclusive,
 			"there are no denials whose wait was compared"},
-		{"the need is not known", seconds("60"), -1, verdict.Inconclusive,
+		{"the need is not known", seconds("60"), -1, result.Inconclusive,
 			"there are no denials whose wait was compared"},
-		{"a broken value", seconds("60.5"), ms, verdict.Inconclusive,
+		{"a broken value", seconds("60.5"), ms, result.Inconclusive,
 			"there are no denials whose wait was compared"},
-		{"none denied", record(req(7, 5, 6, 200, "Retry-After: 60")), ms, verdict.Inconclusive,
+		{"none denied", record(req(7, 5, 6, 200, "Retry-After: 60")), ms, result.Inconclusive,
 			"there are no denials whose wait was compared"},
 		{"denied by the origin",
 			record(with(req(7, 5, 6, 429, "Retry-After: 60"),
-				func(o *timeline.Observation) { o.Origin = true })), ms, verdict.Inconclusive,
+				func(o *timeline.Observation) { o.Origin = true })), ms, result.Inconclusive,
 			"there are no denials whose wait was compared"},
-		{"not known to be denied", record(req(7, 5, 6, 500, "Retry-After: 60")), ms, verdict.Inconclusive,
+		{"not known to be denied", record(req(7, 5, 6, 500, "Retry-After: 60")), ms, result.Inconclusive,
 			"there are no denials whose wait was compared"},
 	} {
 		waits := func(*timeline.Timeline, spec.Limit) map[int]time.Duration {
@@ -72,7 +72,7 @@ func TestNotLonger(t *testing.T) {
 		}
 	}
 	if c := one(t, seconds("60"),
-		Expect{RetryAfter: RetryAfterExpect{NotLonger: true}}); c.Reason != verdict.NeedsFailed {
+		Expect{RetryAfter: RetryAfterExpect{NotLonger: true}}); c.Reason != result.NeedsFailed {
 		t.Errorf("no limit: got %s %s, want needs-failed", c.Verdict, c.Reason)
 	}
 }
@@ -86,10 +86,10 @@ func TestNotLongerHoldsWithTheReferences(t *testing.T) {
 		for _, spec := range specs {
 			limit := parse(t, spec)
 			e := Expect{RetryAfter: RetryAfterExpect{NotLonger: true}}
-			if c := Judge(play(t, seed, spec, roundUp), limit, e)[0]; c.Verdict != verdict.Pass {
+			if c := Judge(play(t, seed, spec, roundUp), limit, e)[0]; c.Verdict != result.Pass {
 				t.Fatalf("%s, seed %d: got %s (%s), want pass", spec, seed, c.Verdict, c.Text)
 			}
-			if c := Judge(play(t, seed, spec, plus), limit, e)[0]; c.Verdict == verdict.Fail {
+			if c := Judge(play(t, seed, spec, plus), limit, e)[0]; c.Verdict == result.Fail {
 				caught++
 			}
 		}

@@ -4,29 +4,27 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/claim/answer"
-	"github.com/rlcheck/rlcheck/internal/claim/finding"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // ownCount compares the denials that the target counted with the denials that it sent, between each two
 // counts. It may or may not have counted a request without an answer, or with an answer that no rule
 // classifies. A higher count may include the denials of others.
-func (r *recording) ownCount(e *Expect) verdict.Claim {
-	const id = string(verdict.ClaimOwnCount)
+func (r *recording) ownCount(e *Expect) result.Claim {
+	const id = string(result.ClaimOwnCount)
 	counts := r.Header.Counted
-	var found []verdict.Finding
+	var found []result.Finding
 	total, counted, more := 0, int64(0), int64(0)
 	for i, phases := range e.Counted {
 		if i+1 >= len(counts) {
-			return finding.TooFew(id, fmt.Sprintf("the target reported its count %d of %d times", len(counts),
+			return TooFew(id, fmt.Sprintf("the target reported its count %d of %d times", len(counts),
 				len(e.Counted)+1))
 		}
 		n := counts[i+1] - counts[i]
 		if n < 0 {
-			return finding.TooFew(id, fmt.Sprintf("the target's count fell from %d to %d: it was reset",
+			return TooFew(id, fmt.Sprintf("the target's count fell from %d to %d: it was reset",
 				counts[i], counts[i+1]))
 		}
 		denials, doubtful := r.deniedIn(phases)
@@ -36,17 +34,17 @@ func (r *recording) ownCount(e *Expect) verdict.Claim {
 		}
 		if n < int64(len(denials)) {
 			text := fmt.Sprintf("the target counted %d of %s (its count went from %d to %d)", n,
-				quantity.Plural(len(denials), "denial"), counts[i], counts[i+1])
-			found = append(found, finding.Witness(verdict.Finding{Kind: verdict.CountedOtherwise,
+				text.Plural(len(denials), "denial"), counts[i], counts[i+1])
+			found = append(found, Witness(result.Finding{Kind: result.CountedOtherwise,
 				Seen: int64(len(denials)), Bound: n, Text: text}, denials...))
 		}
 	}
-	text := fmt.Sprintf("the target counted %d of %s", counted, quantity.Plural(total, "denial"))
+	text := fmt.Sprintf("the target counted %d of %s", counted, text.Plural(total, "denial"))
 	if len(found) == 0 && more > 0 {
-		return verdict.Claim{ID: id, Reason: verdict.ForeignTraffic, Text: fmt.Sprintf("%s, %d more than it "+
+		return result.Claim{ID: id, Reason: result.ForeignTraffic, Text: fmt.Sprintf("%s, %d more than it "+
 			"answered to us: others were denied too, or it counts twice", text, more)}
 	}
-	return verdict.Settle(id, text, verdict.Of(total, "denials between two counts of the target"), found...)
+	return result.Settle(id, text, result.Of(total, "denials between two counts of the target"), found...)
 }
 
 // deniedIn returns the denials of some phases, and how many other requests of these phases may be denials.
@@ -54,7 +52,7 @@ func (r *recording) deniedIn(phases []string) (denials []*timeline.Observation, 
 	for i := range r.Observations {
 		switch o := &r.Observations[i]; {
 		case o.Origin || !slices.Contains(phases, o.Phase):
-		case answer.IsDenial(o):
+		case IsDenial(o):
 			denials = append(denials, o)
 		case !o.Answered || o.Outcome == timeline.Unknown:
 			doubtful++

@@ -3,10 +3,8 @@ package claim
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/claim/fields"
-	"github.com/rlcheck/rlcheck/internal/claim/quota"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // bare is a recording of a right limiter that sends no field but Date.
@@ -16,36 +14,36 @@ func bare() *timeline.Timeline {
 
 // unpromising is e for a target that promised nothing.
 func unpromising(e Expect) Expect {
-	e.Promised = []verdict.Promise{}
+	e.Promised = []result.Promise{}
 	return e
 }
 
 func TestWhatIsNeverSentFailsOnlyWherePromised(t *testing.T) {
-	const waits, quotas = verdict.PromiseRetryAfter, verdict.PromiseRateLimit
-	of := func(g fields.Group) Expect { return Expect{Fields: []fields.Group{g}} }
+	const waits, quotas = result.PromiseRetryAfter, result.PromiseRateLimit
+	of := func(g Group) Expect { return Expect{Fields: []Group{g}} }
 	for _, x := range []struct {
 		name    string
 		expect  Expect
-		promise verdict.Promise
+		promise result.Promise
 		id      string
 		// promised is the verdict for a target that promised the field.
 		promised string
 	}{
-		{"Retry-After", of(fields.RetryAfter), waits, "fields-retry-after", "fail"},
-		{"quota", of(fields.RateLimit), quotas, "fields-ratelimit", "fail"},
-		{"problem", of(fields.ProblemBody), verdict.PromiseProblem, "fields-problem", "fail"},
+		{"Retry-After", of(RetryAfter), waits, "fields-retry-after", "fail"},
+		{"quota", of(RateLimit), quotas, "fields-ratelimit", "fail"},
+		{"problem", of(ProblemBody), result.PromiseProblem, "fields-problem", "fail"},
 		{"waits", Expect{RetryAfter: RetryAfterExpect{Honored: true}}, waits, honoredID, "too-few"},
-		{"conventions", Expect{Quota: quota.Expect{Conventions: true}}, quotas, "quota-conventions",
+		{"conventions", Expect{Quota: QuotaExpect{Conventions: true}}, quotas, "quota-conventions",
 			"too-few"},
-		{"agrees", Expect{Quota: quota.Expect{Agree: true}}, quotas, "quota-agrees", "too-few"},
-		{"stable", Expect{Quota: quota.Expect{Stable: true}}, quotas, "quota-stable", "too-few"},
-		{"counts", Expect{Quota: quota.Expect{Counts: true}}, quotas, "quota-counts", "too-few"},
+		{"agrees", Expect{Quota: QuotaExpect{Agree: true}}, quotas, "quota-agrees", "too-few"},
+		{"stable", Expect{Quota: QuotaExpect{Stable: true}}, quotas, "quota-stable", "too-few"},
+		{"counts", Expect{Quota: QuotaExpect{Counts: true}}, quotas, "quota-counts", "too-few"},
 	} {
 		run(t, unpromising(x.expect), []row{{x.name + ", not promised", bare(), "needs-failed", "none of "}})
 		if c := one(t, bare(), unpromising(x.expect)); c.Unpromised != x.promise || c.ID != x.id {
 			t.Errorf("%s: got %+v, want %s without %q", x.name, c, x.id, x.promise)
 		}
-		x.expect.Promised = []verdict.Promise{x.promise}
+		x.expect.Promised = []result.Promise{x.promise}
 		run(t, x.expect, []row{{x.name + ", promised", bare(), x.promised, ""}})
 	}
 }
@@ -53,11 +51,11 @@ func TestWhatIsNeverSentFailsOnlyWherePromised(t *testing.T) {
 func TestAWaitThatIsNeverToldIsNotTooLong(t *testing.T) {
 	limit := parse(t, "token-bucket,rate=1/s,burst=1")
 	e := unpromising(Expect{RetryAfter: RetryAfterExpect{NotLonger: true}})
-	if c := judge(bare(), limit, e, noWaits)[0]; c.Unpromised != verdict.PromiseRetryAfter {
-		t.Errorf("got %+v, want needs-failed without %q", c, verdict.PromiseRetryAfter)
+	if c := judge(bare(), limit, e, noWaits)[0]; c.Unpromised != result.PromiseRetryAfter {
+		t.Errorf("got %+v, want needs-failed without %q", c, result.PromiseRetryAfter)
 	}
-	e.Promised = verdict.Promises()
-	if c := judge(bare(), limit, e, noWaits)[0]; c.Reason != verdict.TooFew {
+	e.Promised = result.Promises()
+	if c := judge(bare(), limit, e, noWaits)[0]; c.Reason != result.TooFew {
 		t.Errorf("promised: got %+v, want too-few", c)
 	}
 }

@@ -3,26 +3,26 @@ package claim
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // TestFindingsNameRules: a finding names its rule by the kind of its claim and its own kind.
 func TestFindingsNameRules(t *testing.T) {
 	for _, x := range []struct {
-		of   verdict.ClaimKind
-		f    verdict.Finding
+		of   result.ClaimKind
+		f    result.Finding
 		want string
 	}{
-		{verdict.ClaimConformance, verdict.Finding{Kind: verdict.OverAdmission}, "AL-UPPER"},
-		{verdict.ClaimConformance, verdict.Finding{Kind: verdict.UnderAdmission}, "AL-LOWER"},
-		{verdict.ClaimFieldsRetryAfter, verdict.Finding{Kind: verdict.FieldMissing}, "ST-429-RA"},
-		{verdict.ClaimFieldsRetryAfter, verdict.Finding{Kind: verdict.FieldInvalid, Rule: "RA-SYNTAX"},
+		{result.ClaimConformance, result.Finding{Kind: result.OverAdmission}, "AL-UPPER"},
+		{result.ClaimConformance, result.Finding{Kind: result.UnderAdmission}, "AL-LOWER"},
+		{result.ClaimFieldsRetryAfter, result.Finding{Kind: result.FieldMissing}, "ST-429-RA"},
+		{result.ClaimFieldsRetryAfter, result.Finding{Kind: result.FieldInvalid, Rule: "RA-SYNTAX"},
 			"RA-SYNTAX"},
-		{verdict.ClaimQuotaLimit, verdict.Finding{Kind: verdict.LimitOtherwise}, "RL-LIMIT"},
-		{verdict.ClaimStorm, verdict.Finding{Kind: verdict.NotDrained}, ""},
+		{result.ClaimQuotaLimit, result.Finding{Kind: result.LimitOtherwise}, "RL-LIMIT"},
+		{result.ClaimStorm, result.Finding{Kind: result.NotDrained}, ""},
 	} {
-		all := []verdict.Finding{x.f}
-		if verdict.NameRules(x.of, all); all[0].Rule != x.want {
+		all := []result.Finding{x.f}
+		if result.NameRules(x.of, all); all[0].Rule != x.want {
 			t.Errorf("%s of %s: got rule %q, want %q", x.f.Kind, x.of, all[0].Rule, x.want)
 		}
 	}

@@ -6,10 +6,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/phrase"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // suspectLateness is how late the 99th percentile of requests may be sent before the recorder counts as
@@ -68,7 +67,7 @@ func union(all []stall) []stall {
 }
 
 // schedule judges that the plan was kept. A missed plan is never the target's fault, so it is never a Fail.
-func (r *recording) schedule(e *Expect) verdict.Claim {
+func (r *recording) schedule(e *Expect) result.Claim {
 	late, at := r.lateP99()
 	of := ""
 	if at != nil {
@@ -79,26 +78,26 @@ func (r *recording) schedule(e *Expect) verdict.Claim {
 
 // Schedule returns the claim that a plan was kept. n requests were sent, the 99th percentile of them so late.
 // of says which request that is.
-func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound time.Duration) verdict.Claim {
-	c := verdict.Claim{ID: string(verdict.ClaimSchedule)}
+func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound time.Duration) result.Claim {
+	c := result.Claim{ID: string(result.ClaimSchedule)}
 	switch {
 	case h.Interrupted:
-		c.Reason = verdict.Interrupted
-		c.Text = fmt.Sprintf("the recording stopped after %s", quantity.Plural(n, "request"))
+		c.Reason = result.Interrupted
+		c.Text = fmt.Sprintf("the recording stopped after %s", text.Plural(n, "request"))
 	case h.Unsent > 0:
-		c.Reason = verdict.ScheduleMissed
+		c.Reason = result.ScheduleMissed
 		c.Text = fmt.Sprintf("%d of %s could not be sent", h.Unsent,
-			quantity.Plural(h.Unsent+n, "planned request"))
+			text.Plural(h.Unsent+n, "planned request"))
 	case late > bound:
-		c.Reason = verdict.ScheduleMissed
+		c.Reason = result.ScheduleMissed
 		c.Text = fmt.Sprintf("the 99th percentile of %s was sent %s late%s, over %s",
-			quantity.Plural(n, "request"), phrase.Millis(late), of, phrase.Millis(bound))
+			text.Plural(n, "request"), Millis(late), of, Millis(bound))
 	default:
-		c = verdict.Settle(c.ID, fmt.Sprintf("the 99th percentile of %s was sent %s late, at most %s is "+
-			"allowed", quantity.Plural(n, "request"), phrase.Millis(late), phrase.Millis(bound)),
-			verdict.Of(n, "requests whose sending was timed"))
+		c = result.Settle(c.ID, fmt.Sprintf("the 99th percentile of %s was sent %s late, at most %s is "+
+			"allowed", text.Plural(n, "request"), Millis(late), Millis(bound)),
+			result.Of(n, "requests whose sending was timed"))
 	}
-	c.Kind = verdict.ClaimSchedule
+	c.Kind = result.ClaimSchedule
 	return c
 }
 
@@ -106,10 +105,10 @@ func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound ti
 // Empty: it is not.
 func (r *recording) overloaded() string {
 	if n := r.Header.Unsent; n > 0 {
-		return quantity.Plural(n, "planned request") + " could not be sent"
+		return text.Plural(n, "planned request") + " could not be sent"
 	}
 	if late, _ := r.lateP99(); late > r.lateMax {
-		return "the 99th percentile of requests was sent " + phrase.Millis(late) + " late"
+		return "the 99th percentile of requests was sent " + Millis(late) + " late"
 	}
 	return ""
 }

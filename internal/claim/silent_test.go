@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAnswersThatStop: a target fails if it stops answering, in any way, where answers are expected. It does
@@ -22,20 +22,20 @@ func TestAnswersThatStop(t *testing.T) {
 		name   string
 		phases []phase
 		unsent int
-		want   verdict.Verdict
+		want   result.Verdict
 	}{
-		{"time-outs", []phase{up, {"gone", 10, 10, "timeout"}}, 0, verdict.Fail},
-		{"closed connections", []phase{up, {"gone", 10, 10, "eof"}}, 0, verdict.Fail},
-		{"resets", []phase{up, {"gone", 10, 10, "reset"}}, 0, verdict.Fail},
-		{"a process that has ended", []phase{up, {"gone", 10, 10, "refused"}}, 0, verdict.Fail},
-		{"half of them", []phase{up, {"gone", 10, 5, "timeout"}}, 0, verdict.Fail},
-		{"a few", []phase{up, {"gone", 10, 4, "timeout"}}, 0, verdict.Inconclusive},
-		{"a stopped recording", []phase{up, {"gone", 10, 10, "interrupted"}}, 0, verdict.Inconclusive},
-		{"a name that is not found", []phase{up, {"gone", 10, 10, "dns"}}, 0, verdict.Inconclusive},
-		{"a recorder that lags", []phase{up, {"gone", 10, 10, "timeout"}}, 1, verdict.Inconclusive},
-		{"losses before", []phase{{"up", 10, 1, "eof"}, {"gone", 10, 10, "eof"}}, 0, verdict.Inconclusive},
-		{"nothing before", []phase{{"gone", 10, 10, "timeout"}, up}, 0, verdict.Inconclusive},
-		{"answers", []phase{up, {"gone", 10, 0, ""}}, 0, verdict.Pass},
+		{"time-outs", []phase{up, {"gone", 10, 10, "timeout"}}, 0, result.Fail},
+		{"closed connections", []phase{up, {"gone", 10, 10, "eof"}}, 0, result.Fail},
+		{"resets", []phase{up, {"gone", 10, 10, "reset"}}, 0, result.Fail},
+		{"a process that has ended", []phase{up, {"gone", 10, 10, "refused"}}, 0, result.Fail},
+		{"half of them", []phase{up, {"gone", 10, 5, "timeout"}}, 0, result.Fail},
+		{"a few", []phase{up, {"gone", 10, 4, "timeout"}}, 0, result.Inconclusive},
+		{"a stopped recording", []phase{up, {"gone", 10, 10, "interrupted"}}, 0, result.Inconclusive},
+		{"a name that is not found", []phase{up, {"gone", 10, 10, "dns"}}, 0, result.Inconclusive},
+		{"a recorder that lags", []phase{up, {"gone", 10, 10, "timeout"}}, 1, result.Inconclusive},
+		{"losses before", []phase{{"up", 10, 1, "eof"}, {"gone", 10, 10, "eof"}}, 0, result.Inconclusive},
+		{"nothing before", []phase{{"gone", 10, 10, "timeout"}, up}, 0, result.Inconclusive},
+		{"answers", []phase{up, {"gone", 10, 0, ""}}, 0, result.Pass},
 	} {
 		tl := &timeline.Timeline{Header: timeline.Header{Unsent: c.unsent}}
 		for _, p := range c.phases {
@@ -56,7 +56,7 @@ func TestAnswersThatStop(t *testing.T) {
 			t.Errorf("%s: got %s, want %s: %s", c.name, got.Verdict, c.want, got.Text)
 		}
 		for _, f := range got.Findings {
-			if f.Kind != verdict.Unanswered || f.Seen < 5 || f.From != 10*ms || f.To < f.From {
+			if f.Kind != result.Unanswered || f.Seen < 5 || f.From != 10*ms || f.To < f.From {
 				t.Errorf("%s: got %+v, want the lost requests from 10 ms on", c.name, f)
 			}
 		}

@@ -3,8 +3,8 @@ package claim
 import (
 	"testing"
 
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestClientsThatStayAwayAccuseNobody: clients come back at once, and then later and later. A right limiter
@@ -32,9 +32,9 @@ func TestClientsThatStayAwayAccuseNobody(t *testing.T) {
 	e := Expect{Storms: []StormExpect{{Phase: "p", Clients: 12, Drained: true}}}
 	for name, x := range map[string]struct {
 		tl   *timeline.Timeline
-		want verdict.Verdict
-	}{"each denial is right": {herd(2, 2, 2), verdict.Inconclusive},
-		"it never recovers": {herd(2, 0, 0), verdict.Fail}, "stopped": {stopped, verdict.Inconclusive}} {
+		want result.Verdict
+	}{"each denial is right": {herd(2, 2, 2), result.Inconclusive},
+		"it never recovers": {herd(2, 0, 0), result.Fail}, "stopped": {stopped, result.Inconclusive}} {
 		c := judge(x.tl, limit, e, noWaits)[0]
 		sound(t, x.tl, c)
 		if c.Verdict != x.want {

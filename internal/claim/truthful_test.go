@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // fewer is n, or a quarter of it under -short.
@@ -28,7 +27,7 @@ func fewer(n int) int {
 // TestTruthfulFieldsAreNeverAccused: a limiter of a random SPEC tells what the reference knows: what remains,
 // and the wait rounded up to a second. It passes all claims about its fields.
 func TestTruthfulFieldsAreNeverAccused(t *testing.T) {
-	e := Expect{Quota: quota.Expect{Counts: true, Fresh: true},
+	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
 	passed := map[string]int{}
 	for round := range fewer(3000) {
@@ -75,13 +74,13 @@ func tellingLimiter(t *testing.T, r *rand.Rand, several int) (text string, limit
 }
 
 // notAccused fails if a claim does. It counts the claims that pass by their ids.
-func notAccused(t *testing.T, where string, claims []verdict.Claim, passed map[string]int) {
+func notAccused(t *testing.T, where string, claims []result.Claim, passed map[string]int) {
 	t.Helper()
 	for _, c := range claims {
 		switch c.Verdict {
-		case verdict.Fail:
+		case result.Fail:
 			t.Errorf("%s: %s: %s: %s", where, c.ID, c.Text, c.Findings[0].Text)
-		case verdict.Pass:
+		case result.Pass:
 			passed[c.ID]++
 		}
 	}
@@ -98,7 +97,7 @@ func TestForgottenBehindABanAccusesNobody(t *testing.T) {
 	for round := range 1000 {
 		tl := toldTruly(rand.New(rand.NewPCG(9, uint64(round))), lim, limit, false)
 		for _, c := range Judge(tl, limit, Expect{RetryAfter: RetryAfterExpect{Honored: true}}) {
-			if c.Verdict == verdict.Fail {
+			if c.Verdict == result.Fail {
 				t.Fatalf("round %d: %s: %s", round, c.Text, c.Findings[0].Text)
 			}
 		}
@@ -163,11 +162,11 @@ func TestForeignTrafficAccusesNobody(t *testing.T) {
 		tl := toldTruly(r, lim, limit, true)
 		for _, shared := range []bool{false, true} {
 			e := Expect{Shared: shared, RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true},
-				Quota:   quota.Expect{Counts: true, Fresh: true},
+				Quota:   QuotaExpect{Counts: true, Fresh: true},
 				Denials: []DenialBound{{}}, Storms: []StormExpect{{Clients: 41, Drained: true}}}
 			for _, c := range Judge(tl, limit, e) {
 				switch {
-				case c.Verdict != verdict.Fail:
+				case c.Verdict != result.Fail:
 				case shared:
 					t.Errorf("round %d, %s: %s: %s: %s", round, text, c.ID, c.Text, c.Findings[0].Text)
 				default:

@@ -9,17 +9,16 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/quota"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestTruthToSeveralClientsIsNeverAccused: a limiter of a random SPEC tells the truth to several clients of
 // one partition. Their requests overlap, or touch in an instant, and some are lost.
 func TestTruthToSeveralClientsIsNeverAccused(t *testing.T) {
-	e := Expect{Quota: quota.Expect{Counts: true, Fresh: true},
+	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
 	passed := map[string]int{}
 	for round := range 1500 {
@@ -40,7 +39,7 @@ func TestTruthToSeveralClientsIsNeverAccused(t *testing.T) {
 // clocks are wrong by a random offset and drift. What one observer saw can still be compared: a client that
 // sends when it is answered does not compete with itself.
 func TestTruthToSeveralObserversIsNeverAccused(t *testing.T) {
-	e := Expect{Quota: quota.Expect{Counts: true, Fresh: true},
+	e := Expect{Quota: QuotaExpect{Counts: true, Fresh: true},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}}
 	passed, apart := map[string]int{}, 0
 	for round := range fewer(4000) {
@@ -57,7 +56,7 @@ func TestTruthToSeveralObserversIsNeverAccused(t *testing.T) {
 			tl.Observations[i].Observer = 0
 		}
 		for i, c := range Judge(tl, limit, e) {
-			if c.Verdict == verdict.Inconclusive && claims[i].Verdict == verdict.Pass {
+			if c.Verdict == result.Inconclusive && claims[i].Verdict == result.Pass {
 				apart++
 			}
 		}

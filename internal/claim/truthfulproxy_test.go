@@ -8,7 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/claim/intact"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -17,7 +16,7 @@ import (
 // answers another one, with other delays, through a proxy that passes on what it says.
 func TestProxiesThatChangeNothingAreNeverAccused(t *testing.T) {
 	passed := map[string]int{}
-	e := Expect{Intact: &intact.Expect{Fields: []string{"Retry-After", "Date", "X-Ratelimit*"}, Status: true}}
+	e := Expect{Intact: &IntactExpect{Fields: []string{"Retry-After", "Date", "X-Ratelimit*"}, Status: true}}
 	for round := range fewer(2000) {
 		r := rand.New(rand.NewPCG(11, uint64(round)))
 		text, limit, lim := tellingLimiter(t, r, 2)

@@ -10,29 +10,27 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
-	"github.com/rlcheck/rlcheck/internal/claim/fields"
-	"github.com/rlcheck/rlcheck/internal/claim/quota"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // whatIsTold are the claims about what answers say.
 var whatIsTold = claim.Expect{
-	Fields:     []fields.Group{fields.RateLimit, fields.Date},
+	Fields:     []claim.Group{claim.RateLimit, claim.DateField},
 	RetryAfter: claim.RetryAfterExpect{Honored: true, NotLonger: true},
-	Quota: quota.Expect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
+	Quota: claim.QuotaExpect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
 		Reset: true, Body: true,
 		Fresh: true},
 }
 
 // tellings are sets of dialects that a limiter may use alone.
-var tellings = [][]target.Dialect{
-	{target.XRateLimit, target.RetryAfterField}, {target.XRateLimitDelta, target.RetryAfterField},
-	{target.RateLimitDraft, target.RetryAfterField}, {target.RateLimitLegacy, target.RetryAfterField},
-	{target.XRateLimit}, {target.RateLimitDraft}, {target.RateLimitLegacy},
-	{target.XRateLimit, target.RateLimitDraft, target.RateLimitLegacy, target.RetryAfterField},
+var tellings = [][]lab.Dialect{
+	{lab.XRateLimit, lab.RetryAfterField}, {lab.XRateLimitDelta, lab.RetryAfterField},
+	{lab.RateLimitDraft, lab.RetryAfterField}, {lab.RateLimitLegacy, lab.RetryAfterField},
+	{lab.XRateLimit}, {lab.RateLimitDraft}, {lab.RateLimitLegacy},
+	{lab.XRateLimit, lab.RateLimitDraft, lab.RateLimitLegacy, lab.RetryAfterField},
 }
 
 // TestRightTargetsAreNeverAccused: our own target of a random SPEC passes all claims about what it says. It
@@ -46,10 +44,10 @@ func TestRightTargetsAreNeverAccused(t *testing.T) {
 			if lim == nil {
 				continue
 			}
-			forms := []string{target.RetryAfterSeconds, target.RetryAfterDate}
-			bodies := []target.DenyBody{target.DenyQuotaExceeded, target.DenyJSON, target.DenyJSON,
-				target.DenyText}
-			o := target.Options{Limit: limit, Dialect: tellings[r.IntN(len(tellings))],
+			forms := []string{lab.RetryAfterSeconds, lab.RetryAfterDate}
+			bodies := []lab.DenyBody{lab.DenyQuotaExceeded, lab.DenyJSON, lab.DenyJSON,
+				lab.DenyText}
+			o := lab.Options{Limit: limit, Dialect: tellings[r.IntN(len(tellings))],
 				RetryAfter: forms[r.IntN(2)],
 				DenyBody:   bodies[r.IntN(len(bodies))]}
 			tl := askTarget(t, r, o, []int{0, 25}[r.IntN(2)])
@@ -61,8 +59,8 @@ func TestRightTargetsAreNeverAccused(t *testing.T) {
 		}
 	})
 	t.Logf("%v", passed)
-	for _, kind := range []verdict.ClaimKind{verdict.ClaimQuotaLimit, verdict.ClaimQuotaReset,
-		verdict.ClaimQuotaBody} {
+	for _, kind := range []result.ClaimKind{result.ClaimQuotaLimit, result.ClaimQuotaReset,
+		result.ClaimQuotaBody} {
 		if passed[string(kind)] < claim.Fewer(1000) {
 			t.Errorf("%s: only %d passed", kind, passed[string(kind)])
 		}
@@ -71,10 +69,10 @@ func TestRightTargetsAreNeverAccused(t *testing.T) {
 
 // askTarget returns 40 requests of one client to a target. The first ones come as a burst. Others come after
 // a pause, or are on their way for a while.
-func askTarget(t *testing.T, r *rand.Rand, o target.Options, burst int) *timeline.Timeline {
+func askTarget(t *testing.T, r *rand.Rand, o lab.Options, burst int) *timeline.Timeline {
 	t.Helper()
 	time.Sleep(time.Duration(r.Int64N(int64(2 * time.Second)))) // another phase of seconds and windows
-	h, err := target.New(o)
+	h, err := lab.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -122,39 +120,39 @@ func askTarget(t *testing.T, r *rand.Rand, o target.Options, burst int) *timelin
 func TestLiesAreToldInEachDialect(t *testing.T) {
 	for _, c := range []struct {
 		fault string
-		kind  verdict.ClaimKind
+		kind  result.ClaimKind
 		// dialects are those that can show the fault, nil for all that tell a quota.
-		dialects []target.Dialect
-		body     target.DenyBody
+		dialects []lab.Dialect
+		body     lab.DenyBody
 	}{
-		{"limit-scaled", verdict.ClaimQuotaLimit, nil, ""},
-		{"reset-hour-late", verdict.ClaimQuotaReset, nil, ""},
-		{"reset-past", verdict.ClaimQuotaReset, []target.Dialect{target.XRateLimit}, ""},
-		{"body-wait-in-ms", verdict.ClaimQuotaBody, []target.Dialect{target.RetryAfterField}, ""},
-		{"body-wait-in-ms", verdict.ClaimQuotaBody, nil, ""},
-		{"body-limit-scaled", verdict.ClaimQuotaBody, nil, target.DenyJSON},
-		{"body-reset-hour-late", verdict.ClaimQuotaBody, nil, ""},
+		{"limit-scaled", result.ClaimQuotaLimit, nil, ""},
+		{"reset-hour-late", result.ClaimQuotaReset, nil, ""},
+		{"reset-past", result.ClaimQuotaReset, []lab.Dialect{lab.XRateLimit}, ""},
+		{"body-wait-in-ms", result.ClaimQuotaBody, []lab.Dialect{lab.RetryAfterField}, ""},
+		{"body-wait-in-ms", result.ClaimQuotaBody, nil, ""},
+		{"body-limit-scaled", result.ClaimQuotaBody, nil, lab.DenyJSON},
+		{"body-reset-hour-late", result.ClaimQuotaBody, nil, ""},
 	} {
 		dialects := c.dialects
 		if dialects == nil {
-			dialects = []target.Dialect{target.XRateLimit, target.XRateLimitDelta, target.RateLimitDraft,
-				target.RateLimitLegacy}
+			dialects = []lab.Dialect{lab.XRateLimit, lab.XRateLimitDelta, lab.RateLimitDraft,
+				lab.RateLimitLegacy}
 		}
 		for _, d := range dialects {
 			for _, text := range []string{"token-bucket,rate=10/s,burst=20", "fixed-window,rate=10/10s",
 				"sliding-window-counter,rate=7/3s,align=first", "gcra,rate=100/1m,burst=5 + " +
 					"fixed-window,rate=50/10s"} {
 				synctest.Test(t, func(t *testing.T) {
-					o := target.Options{Limit: claim.Parse(t, text), Fault: c.fault, DenyBody: c.body,
-						Dialect: []target.Dialect{d}}
+					o := lab.Options{Limit: claim.Parse(t, text), Fault: c.fault, DenyBody: c.body,
+						Dialect: []lab.Dialect{d}}
 					// A wait in a body is compared with Retry-After, and needs that field.
-					if c.fault == "body-wait-in-ms" && d != target.RetryAfterField {
-						o.Dialect = append(o.Dialect, target.RetryAfterField)
+					if c.fault == "body-wait-in-ms" && d != lab.RetryAfterField {
+						o.Dialect = append(o.Dialect, lab.RetryAfterField)
 					}
 					claims := claim.Judge(askTarget(t, rand.New(rand.NewPCG(1, 1)), o, 25), o.Limit,
 						whatIsTold)
-					i := slices.IndexFunc(claims, func(x verdict.Claim) bool { return x.Kind == c.kind })
-					if claims[i].Verdict != verdict.Fail {
+					i := slices.IndexFunc(claims, func(x result.Claim) bool { return x.Kind == c.kind })
+					if claims[i].Verdict != result.Fail {
 						t.Errorf("%s in %s under %s: got %s: %s, want fail", c.fault, d, text,
 							claims[i].Verdict, claims[i].Text)
 					}

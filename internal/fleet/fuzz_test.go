@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -18,7 +17,7 @@ func FuzzPieces(f *testing.F) {
 	var whole []byte
 	r := &result{Counts: countsOf(tl)}
 	cut := newCutter(r, func(data []byte) error { whole = append(whole, data...); return nil })
-	if err := errors.Join(ndjson.Write(cut, tl), cut.cut()); err != nil {
+	if err := errors.Join(timeline.Write(cut, tl), cut.cut()); err != nil {
 		f.Fatal(err)
 	}
 	f.Add(whole, 1, 0, int64(0), []byte(`{"kind":"done","part":0,"result":{"pieces":1}}`))

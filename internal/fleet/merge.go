@@ -12,8 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -51,7 +50,7 @@ func (g *Gathered) Missing() string {
 		if p := &g.parts[i]; p.lost != "" {
 			why := fmt.Sprintf("agent %s: %s", p.agent, p.lost)
 			if p.beat.Sent > 0 {
-				why += fmt.Sprintf(" (it had sent at least %s)", quantity.Plural(p.beat.Sent, "request"))
+				why += fmt.Sprintf(" (it had sent at least %s)", text.Plural(p.beat.Sent, "request"))
 			}
 			lost = append(lost, why)
 		}
@@ -117,7 +116,7 @@ func (g *Gathered) Each(take func(*timeline.Observation) error) (timeline.Header
 			continue
 		}
 		x := &source{part: p, number: int32(i) + 1, shift: p.result.Shift - zero,
-			in: ndjson.NewReader(g.spool.reader(p.pieces), p.agent, ndjson.Options{AllowEmpty: true})}
+			in: timeline.NewReader(g.spool.reader(p.pieces), p.agent, timeline.ReadOptions{AllowEmpty: true})}
 		theirs, err := x.in.Header()
 		if err != nil {
 			return h, err
@@ -158,7 +157,7 @@ type source struct {
 	// number is the number of the recording in the merged one.
 	number int32
 	shift  time.Duration
-	in     *ndjson.Reader
+	in     *timeline.Reader
 	header timeline.Header
 	next   timeline.Observation
 	counts counts
@@ -389,7 +388,7 @@ func (g *Gathered) notes() []string {
 	if clock > 10*time.Microsecond {
 		clock = clock.Round(time.Microsecond)
 	}
-	out := []string{fmt.Sprintf("sent by %s: clock error %s, drift %.0f ppm", quantity.Plural(n, "agent"),
+	out := []string{fmt.Sprintf("sent by %s: clock error %s, drift %.0f ppm", text.Plural(n, "agent"),
 		clock, drift)}
 	if g.early != "" {
 		out = append(out, notKept+g.early)

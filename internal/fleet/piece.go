@@ -11,7 +11,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -125,7 +124,7 @@ func deliver(ctx context.Context, c Conn, stream string, tl *timeline.Timeline, 
 			"crc", strconv.FormatUint(uint64(crc32.Checksum(data, castagnoli)), 10), "d", string(data)}
 		return push(ctx, c, stream, words)
 	})
-	if err := ndjson.Write(cut, tl); err != nil {
+	if err := timeline.Write(cut, tl); err != nil {
 		return err
 	}
 	return cut.cut()

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -273,10 +273,10 @@ func (x *round) absent() string {
 	}
 	if n == 0 {
 		return fmt.Sprintf("no agent came within %s (start %s: rlcheck agent --redis URL)", x.c.Within,
-			quantity.Plural(len(x.g.parts), "agent"))
+			text.Plural(len(x.g.parts), "agent"))
 	}
 	return fmt.Sprintf("%d of %s came within %s: %s (start %d more, or ask for fewer with --agents)", n,
-		quantity.Plural(len(x.g.parts), "agent"), x.c.Within, strings.Join(who[:min(len(who), 5)], ", "),
+		text.Plural(len(x.g.parts), "agent"), x.c.Within, strings.Join(who[:min(len(who), 5)], ", "),
 		len(x.g.parts)-n)
 }
 

@@ -14,7 +14,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -196,7 +195,7 @@ func TestMergingStreams(t *testing.T) {
 				p.pieces, p.came, p.crc = append(p.pieces, x), p.came+1, crc32.Update(p.crc, castagnoli, data)
 				return err
 			})
-			if err := ndjson.Write(cut, tl); err != nil {
+			if err := timeline.Write(cut, tl); err != nil {
 				t.Fatal(err)
 			}
 			if err := cut.cut(); err != nil {

@@ -20,7 +20,7 @@ local t = redis.call('TIME')
 return {t[1], t[2], redis.call('PTTL', KEYS[1])}`
 
 // Turns keeps an agent together with the others while it sends. It learns when phases begin, and may not send
-// without the lease of the coordinator. It is the options.Turns of a recorder.
+// without the lease of the coordinator. It is the transport.Turns of a recorder.
 type Turns struct {
 	a        *agent
 	job      *job

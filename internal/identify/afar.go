@@ -5,14 +5,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
-	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Where answers take longer than the gaps between requests, nobody knows when a request was decided. Then
@@ -38,7 +34,7 @@ func (x *search) spaced() {
 func (x *search) nearer() {
 	const much = 8
 	took := x.trip()
-	if x.pace.far && (much*trip.Soonest(x.shown()) < took || took*5/4 <= max(x.o.Every, near)) {
+	if x.pace.far && (much*Soonest(x.shown()) < took || took*5/4 <= max(x.o.Every, near)) {
 		x.pace.far, x.pace.every = false, max(x.o.Every, took*5/4)
 	}
 }
@@ -48,7 +44,7 @@ func (x *search) nearer() {
 func (x *search) bursts(ctx context.Context) bool {
 	for rest := 2 * x.s.Now(); x.made[burstPhase] < 2; x.made[burstPhase]++ {
 		x.spaced()
-		burst := plan.Phase{Name: burstPhase, Rest: rest, Requests: x.drained() + 2, Every: x.o.Every,
+		burst := Phase{Name: burstPhase, Rest: rest, Requests: x.drained() + 2, Every: x.o.Every,
 			Denials: 2}
 		if !x.send(ctx, burst) {
 			return false
@@ -108,7 +104,7 @@ func (x *search) deepen() {
 }
 
 // slicesCompact joins the classes of counters that differ in their rounding alone.
-func slicesCompact(all [][]*space.Region) (out [][]*space.Region) {
+func slicesCompact(all [][]*Region) (out [][]*Region) {
 	for i, class := range all {
 		if i == 0 || !all[i-1][0].Kind.Like(class[0].Kind) {
 			out = append(out, class)
@@ -118,7 +114,7 @@ func slicesCompact(all [][]*space.Region) (out [][]*space.Region) {
 }
 
 // choose returns the next experiment; false where none within the budget tells anything.
-func (x *search) choose() (plan.Experiment, bool) {
+func (x *search) choose() (Experiment, bool) {
 	const rehearsals = 5 // as long as none refutes anything
 	p := x.planner(false)
 	if !x.pace.far && !x.hazy() || len(p.Models) == 0 {
@@ -128,7 +124,7 @@ func (x *search) choose() (plan.Experiment, bool) {
 	r := rand.New(rand.NewPCG(uint64(len(x.tl.Observations)), 1))
 	rivals := x.rivals()
 	for range rehearsals {
-		var out plan.Experiment
+		var out Experiment
 		truth, most := p.Draw(r.Float64()), 0.0
 		for _, c := range p.Shortlist(r) {
 			if x.asker.Over() || p.Over() {
@@ -136,11 +132,11 @@ func (x *search) choose() (plan.Experiment, bool) {
 			}
 			tl, value := x.rehearsal(p, truth, c.Phases, r), 0.0
 			for _, v := range rivals {
-				if x.asker.Refuted(tl, v.limit, verdict.Exact, false) {
+				if x.asker.Refuted(tl, v.limit, result.Exact, false) {
 					value += v.weight
 				}
 			}
-			if value /= c.Cost * (1 + float64(p.Made[plan.Family(c.Experiment)])/8); value > most {
+			if value /= c.Cost * (1 + float64(p.Made[Family(c.Experiment)])/8); value > most {
 				out, most = c.Experiment, value
 			}
 		}
@@ -156,11 +152,11 @@ func (x *search) choose() (plan.Experiment, bool) {
 func (x *search) hazy() bool {
 	likely := x.likely()
 	return len(classes(likely)) == 1 && x.queue.without == nil && len(x.tl.Observations) < 1000 &&
-		float64(2*x.slow()) > float64(quickest(likely))*(space.Resolution-1)
+		float64(2*x.slow()) > float64(quickest(likely))*(Resolution-1)
 }
 
 // quickest is the shortest time in which one of regions may recover.
-func quickest(regions []*space.Region) time.Duration {
+func quickest(regions []*Region) time.Duration {
 	least := time.Duration(1<<63 - 1)
 	for _, r := range regions {
 		h := r.Hull()
@@ -201,7 +197,7 @@ func (x *search) rivals() []rival {
 }
 
 // rehearsal is the recording with the answers that m would give to phases.
-func (x *search) rehearsal(p *plan.Planner, m *plan.Model, phases []plan.Phase,
+func (x *search) rehearsal(p *Planner, m *Model, phases []Phase,
 	r *rand.Rand) *timeline.Timeline {
 	tl := *x.shown()
 	n := len(tl.Observations)
@@ -248,7 +244,7 @@ func (x *search) rehearsal(p *plan.Planner, m *plan.Model, phases []plan.Phase,
 // blur is how much one experiment leaves open of the time in which a limit recovers; 0 where that is little.
 // In a queue the fastest answer tells how far away it is, since others wait.
 func (x *search) blur() time.Duration {
-	if !x.pace.far && (x.queue.without == nil || trip.Soonest(x.judged()) < near) {
+	if !x.pace.far && (x.queue.without == nil || Soonest(x.judged()) < near) {
 		return 0
 	}
 	return 2 * x.slow()
@@ -256,14 +252,14 @@ func (x *search) blur() time.Duration {
 
 // coarse tells whether regions are one class with one quota, whose time is open by no more than round trips
 // leave. It is never so for rare kinds: there are so many that what is open of one may be another.
-func (x *search) coarse(regions []*space.Region) bool {
+func (x *search) coarse(regions []*Region) bool {
 	blur := x.blur()
-	return blur > 0 && !x.rare && x.alike(regions, func(r *space.Region) bool {
+	return blur > 0 && !x.rare && x.alike(regions, func(r *Region) bool {
 		h := r.Hull()
 		open := h.T2 - h.T1
 		if r.Kind.Paced {
 			open *= time.Duration(h.Q2)
 		}
-		return h.Q1 == h.Q2 && open <= blur && float64(h.T2) <= float64(h.T1)*identity.Coarsest
+		return h.Q1 == h.Q2 && open <= blur && float64(h.T2) <= float64(h.T1)*Coarsest
 	})
 }

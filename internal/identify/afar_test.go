@@ -7,12 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/refute"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // fromAfar is a sender far from a random limit, with round trips of 80 to 120 ms and lost answers.
@@ -33,7 +30,7 @@ func TestLimitsAreNamedFromFarAway(t *testing.T) {
 		s, o := fromAfar(t, seed)
 		res := Identify(t.Context(), s, o)
 		t.Logf("%s: %s after %d requests", limit, res.Summary(), len(res.Timeline.Observations))
-		if res.Verdict != identity.Identified {
+		if res.Verdict != Identified {
 			t.Errorf("%s: got %s, want it named", limit, res.Summary())
 			continue
 		}
@@ -47,7 +44,7 @@ func TestALostAnswerExplainsLittle(t *testing.T) {
 	s, o := fromAfar(t, 1) // five in 1.3 s wait
 	x := begun(s, o, nil)
 	for range 3 {
-		if !x.send(t.Context(), plan.Phase{Name: "drain", Rest: 3 * time.Second, Requests: 60,
+		if !x.send(t.Context(), Phase{Name: "drain", Rest: 3 * time.Second, Requests: 60,
 			Every: 45 * time.Millisecond}) {
 			t.Fatal(x.stopped)
 		}
@@ -83,7 +80,7 @@ func TestALostAnswerFillsNoLaterWindow(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := refute.Asker(nil).Refuted(tl, l, verdict.Exact, false); got != want {
+		if got := Asker(nil).Refuted(tl, l, result.Exact, false); got != want {
 			t.Errorf("%s: got refuted %v, want %v", l, got, want)
 		}
 	}
@@ -92,7 +89,7 @@ func TestALostAnswerFillsNoLaterWindow(t *testing.T) {
 // slowAtFirst answers the first request late, as a busy machine does that opens a connection.
 type slowAtFirst struct{ *simulated }
 
-func (s slowAtFirst) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
+func (s slowAtFirst) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
 	s.trip = ms
 	if p.Name == firstPhase {
 		s.trip = 50 * ms

@@ -9,20 +9,16 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/refute"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // classes groups regions that no request can tell apart. With a quota of one request, several kinds are the
 // same limiter.
-func classes(regions []*space.Region) [][]*space.Region {
-	var out [][]*space.Region
+func classes(regions []*Region) [][]*Region {
+	var out [][]*Region
 	at := map[string]int{}
 	for _, r := range regions {
 		name := r.Text()
@@ -41,7 +37,7 @@ func classes(regions []*space.Region) [][]*space.Region {
 
 // shareTimes cuts the times of each class to what all its kinds allow. They are the same limiter, and the
 // judge refutes some times sooner for one kind than for another. Without a common time nothing is cut.
-func shareTimes(regions []*space.Region) {
+func shareTimes(regions []*Region) {
 	for _, class := range classes(regions) {
 		from, to := time.Duration(0), time.Duration(math.MaxInt64)
 		for _, r := range class {
@@ -75,13 +71,13 @@ const (
 func (x *search) fails(l spec.Limit) bool { return x.asker.Fails(x.judged(), l) }
 
 // result returns the policies that stand, the most plausible first, and names the only kind that is left.
-func (x *search) result() *identity.Result {
+func (x *search) result() *Result {
 	tl := *x.tl
 	if tl.Observations = tl.Observations[x.skip:]; x.asker.Over() { // a judgement may go on unheard
 		tl.Observations = slices.Clone(tl.Observations)
 	}
-	res := &identity.Result{Timeline: &tl, Before: x.skip, Trip: x.trip(), Stopped: x.stopped,
-		Verdict: identity.Open, Raised: x.raised()}
+	res := &Result{Timeline: &tl, Before: x.skip, Trip: x.trip(), Stopped: x.stopped,
+		Verdict: Open, Raised: x.raised()}
 	x.laterStill()
 	x.byDelays()
 	x.doubtQueue()
@@ -90,7 +86,7 @@ func (x *search) result() *identity.Result {
 		x.restrict(r)
 	}
 	if tl.Counts().Denied == 0 { // without a denial nothing is known
-		if res.Stopped == identity.Undenied {
+		if res.Stopped == Undenied {
 			res.Stopped = res.Undenied()
 		}
 		return res
@@ -110,7 +106,7 @@ func (x *search) result() *identity.Result {
 		if res.Gone = x.nearest(); x.cut || !x.rare {
 			res.Stopped = cmp.Or(x.stopped, unasked)
 		} else {
-			res.Verdict = identity.None
+			res.Verdict = None
 		}
 	case len(res.Found) == 0:
 		res.Stopped = cmp.Or(x.stopped, unmeasured)
@@ -119,14 +115,14 @@ func (x *search) result() *identity.Result {
 	default:
 		x.name(res)
 	}
-	if x.recorded() && res.Verdict == identity.Open && len(res.Found)+len(res.Wide) > 0 {
+	if x.recorded() && res.Verdict == Open && len(res.Found)+len(res.Wide) > 0 {
 		res.Next = x.next()
 	}
 	return res
 }
 
 // list lists what is left: the policies that stand, and the kinds of which hardly anything was measured.
-func (x *search) list(res *identity.Result) {
+func (x *search) list(res *Result) {
 	left := map[string]bool{}
 	for _, class := range classes(x.regions) {
 		c, stands := x.candidate(class[0])
@@ -145,14 +141,14 @@ func (x *search) list(res *identity.Result) {
 			res.Wide = append(res.Wide, class[0].Text())
 		}
 	}
-	for _, k := range space.Kinds() {
-		if !left[k.Text] && !slices.ContainsFunc(x.regions, func(r *space.Region) bool {
+	for _, k := range Kinds() {
+		if !left[k.Text] && !slices.ContainsFunc(x.regions, func(r *Region) bool {
 			return strings.HasPrefix(r.Text(), k.Text)
 		}) {
 			res.Out = append(res.Out, k.Text)
 		}
 	}
-	slices.SortStableFunc(res.Found, func(a, b identity.Candidate) int { return cmp.Compare(odd(a), odd(b)) })
+	slices.SortStableFunc(res.Found, func(a, b Candidate) int { return cmp.Compare(odd(a), odd(b)) })
 	if len(res.Found) > 0 {
 		res.Found = append(res.Found, x.ofWholeSeconds(res.Found[0])...)
 	}
@@ -162,7 +158,7 @@ func (x *search) list(res *identity.Result) {
 }
 
 // odd is 0 for a limit that answers state, 1 for one with numbers that people write, else 2.
-func odd(c identity.Candidate) int {
+func odd(c Candidate) int {
 	switch {
 	case c.Stated:
 		return 0
@@ -173,7 +169,7 @@ func odd(c identity.Candidate) int {
 }
 
 // whyOpen says why nothing is named.
-func (x *search) whyOpen(res *identity.Result) string {
+func (x *search) whyOpen(res *Result) string {
 	last := res.Found[len(res.Found)-1]
 	switch {
 	case last.Limit[0].InFlight():
@@ -194,23 +190,23 @@ func (x *search) named() bool {
 }
 
 // name names the only class that is left.
-func (x *search) name(res *identity.Result) {
+func (x *search) name(res *Result) {
 	c := res.Found[0]
 	if why := x.unconfirmed(); why != "" {
 		res.Stopped = cmp.Or(x.stopped, why)
 		return
 	}
 	if x.skip > 0 && x.asker.FailsInUse(x.tl, c.Limit) {
-		res.Stopped = fmt.Sprintf(forgot, quantity.Plural(x.skip, "request"))
+		res.Stopped = fmt.Sprintf(forgot, text.Plural(x.skip, "request"))
 		return
 	}
-	res.Verdict, res.Stopped, res.Raised = identity.Identified, "", identity.Raised{}
+	res.Verdict, res.Stopped, res.Raised = Identified, "", Raised{}
 	res.Also, res.Sharper = x.alsoTold(c), x.sharper(c)
 }
 
 // alsoTold describes the limits that are stated beside c. One that was not reached comes with a SPEC to paste
 // and the requests that it takes.
-func (x *search) alsoTold(c identity.Candidate) (out []string) {
+func (x *search) alsoTold(c Candidate) (out []string) {
 	if x.rare {
 		return nil
 	}
@@ -220,10 +216,10 @@ func (x *search) alsoTold(c identity.Candidate) (out []string) {
 			out = append(out, said+", and more were admitted")
 			continue
 		}
-		p := space.Complete(spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignUnknown,
+		p := Complete(spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignUnknown,
 			Rate: spec.Rate{N: b.quota.Limit, Per: b.quota.Window}})
 		out = append(out, fmt.Sprintf("%s, not reached (it takes %s, %s apart): %s", said,
-			quantity.Plural(b.phase.Requests, "more request"), quantity.Brief(b.phase.Every),
+			text.Plural(b.phase.Requests, "more request"), text.Brief(b.phase.Every),
 			append(slices.Clone(c.Limit), p)))
 	}
 	return out
@@ -231,7 +227,7 @@ func (x *search) alsoTold(c identity.Candidate) (out []string) {
 
 // candidate returns what is left of a kind, with a policy against which the judge finds nothing. It reports
 // false where none is found.
-func (x *search) candidate(r *space.Region) (identity.Candidate, bool) {
+func (x *search) candidate(r *Region) (Candidate, bool) {
 	if a := r.Beside; a != nil { // the limit that denied first comes first
 		return x.both(a, r)
 	}
@@ -251,25 +247,25 @@ func (x *search) candidate(r *space.Region) (identity.Candidate, bool) {
 }
 
 // measured is what is left of a kind, without a policy.
-func (x *search) measured(r *space.Region) identity.Candidate {
+func (x *search) measured(r *Region) Candidate {
 	h := r.Hull()
-	c := identity.Candidate{Text: r.Kind.Text, Class: slices.Clone(r.Kind.Class), Least: h.T1, Most: h.T2,
+	c := Candidate{Text: r.Kind.Text, Class: slices.Clone(r.Kind.Class), Least: h.T1, Most: h.T2,
 		BanLeast: h.D1, BanMost: h.D2, Round: r.Kind.Round(h)}
-	c.Measured.Burst = verdict.Interval{Lo: float64(h.Q1), Hi: float64(h.Q2), LoSet: true, HiSet: true}
+	c.Measured.Burst = result.Interval{Lo: float64(h.Q1), Hi: float64(h.Q2), LoSet: true, HiSet: true}
 	c.Measured.Rate = r.Rate(h)
 	return c
 }
 
 // standing returns a policy of r against which the judge finds nothing, a round one if possible. It reports
 // false where it finds none, with the roundest policy.
-func (x *search) standing(r *space.Region) (spec.Policy, bool) {
+func (x *search) standing(r *Region) (spec.Policy, bool) {
 	const tries = 12
 	late, h := x.late(), r.Hull()
 	explains := func(p spec.Policy) bool {
-		return !late() && !x.asker.Refuted(x.shown(), r.With(p), verdict.Exact, false) &&
+		return !late() && !x.asker.Refuted(x.shown(), r.With(p), result.Exact, false) &&
 			(r.Kind.Queue || !x.fails(r.With(p)))
 	}
-	boxes := append([]space.Box{h.Inner(), h}, r.Live...)
+	boxes := append([]Box{h.Inner(), h}, r.Live...)
 	boxes = append(boxes, r.Doubtful...)
 	for _, b := range boxes[:min(len(boxes), tries)] {
 		for _, k := range r.Kind.Each() {
@@ -281,7 +277,7 @@ func (x *search) standing(r *space.Region) (spec.Policy, bool) {
 	for _, k := range r.Kind.Each() {
 		one := *r
 		one.Kind = k
-		if b, ok := one.Pinned(x.shown(), space.MostPinned, late, func(b space.Box) bool {
+		if b, ok := one.Pinned(x.shown(), MostPinned, late, func(b Box) bool {
 			return explains(k.Written(b))
 		}); ok {
 			return k.Written(b), true
@@ -292,11 +288,11 @@ func (x *search) standing(r *space.Region) (spec.Policy, bool) {
 
 // stated is the policy of r that answers state, if its time was not measured. The time may be longer than any
 // that was looked for. It is false if nothing is stated, or if that is refuted.
-func (x *search) stated(r *space.Region) (spec.Policy, bool) {
+func (x *search) stated(r *Region) (spec.Policy, bool) {
 	const unmeasured = 2 // the ratio between the ends of a time
 	h := r.Hull()
 	b := r.Kind.Conventional(h)
-	quota, window := identity.ToldLimit(x.tl, h.Q1, b.Q1, h.Q2, r.Kind.Paced)
+	quota, window := ToldLimit(x.tl, h.Q1, b.Q1, h.Q2, r.Kind.Paced)
 	if r.Kind.Paced {
 		window /= time.Duration(quota)
 	}
@@ -310,20 +306,20 @@ func (x *search) stated(r *space.Region) (spec.Policy, bool) {
 
 // both joins what is left of two limits. It reports false where the judge finds something against each pair
 // that was tried.
-func (x *search) both(a, r *space.Region) (identity.Candidate, bool) {
+func (x *search) both(a, r *Region) (Candidate, bool) {
 	first, second := x.measured(a), x.measured(r)
 	out, late := first, x.late()
 	out.Text += " and " + second.Text
 	out.Class, out.Beside = with(out.Class, second.Class), &second
-	at := func(b, c space.Box) spec.Limit { return spec.Limit{a.Kind.Rounded(b), r.Kind.Rounded(c)} }
+	at := func(b, c Box) spec.Limit { return spec.Limit{a.Kind.Rounded(b), r.Kind.Rounded(c)} }
 	const firsts, parts = 4, 10 // policies of the first that are tried, and boxes of the second for each
-	for _, b := range append([]space.Box{a.Hull().Inner()}, a.Points(firsts, false)...) {
+	for _, b := range append([]Box{a.Hull().Inner()}, a.Points(firsts, false)...) {
 		if out.Limit = at(b, r.Hull().Inner()); late() || !x.fails(out.Limit) {
 			return out, !late()
 		}
-		known := &space.Region{Kind: a.Kind, Live: []space.Box{b}}
-		rest := &space.Region{Kind: r.Kind, Beside: known, Live: r.Live, Doubtful: r.Doubtful}
-		explains := func(c space.Box) bool { return !late() && !x.fails(at(b, c)) }
+		known := &Region{Kind: a.Kind, Live: []Box{b}}
+		rest := &Region{Kind: r.Kind, Beside: known, Live: r.Live, Doubtful: r.Doubtful}
+		explains := func(c Box) bool { return !late() && !x.fails(at(b, c)) }
 		if c, ok := rest.Pinned(x.shown(), parts, late, explains); ok {
 			out.Limit = at(b, c)
 			return out, true
@@ -344,27 +340,27 @@ func with(class, more []spec.Algorithm) []spec.Algorithm {
 }
 
 // nearest returns the kinds that were refuted last, with what refutes them.
-func (x *search) nearest() []identity.Candidate {
+func (x *search) nearest() []Candidate {
 	const most = 2
-	var out []identity.Candidate
+	var out []Candidate
 	late := x.late()
 	for i := len(x.gone) - 1; i >= 0 && len(out) < most && !late(); i-- {
 		k := x.gone[i].Kind
-		if x.gone[i].Last == (space.Box{}) { // single policies were refuted, but no box as a whole
+		if x.gone[i].Last == (Box{}) { // single policies were refuted, but no box as a whole
 			continue
 		}
 		limit := spec.Limit{k.Each()[0].Rounded(x.gone[i].Last)}
 		j, err := check.Judge(x.shown(), limit, check.Options{SkipMeasure: true})
-		if err != nil || j.Verdict != verdict.Fail {
+		if err != nil || j.Verdict != result.Fail {
 			continue
 		}
-		out = append(out, identity.Candidate{Text: k.Text, Class: k.Class, Limit: limit, Against: against(j)})
+		out = append(out, Candidate{Text: k.Text, Class: k.Class, Limit: limit, Against: against(j)})
 	}
 	return out
 }
 
 // against is the first finding against any client.
-func against(j *verdict.Judgement) string {
+func against(j *result.Judgement) string {
 	for i := range j.Partitions {
 		if f := j.Partitions[i].Findings; len(f) > 0 {
 			return f[0].Text
@@ -375,13 +371,13 @@ func against(j *verdict.Judgement) string {
 
 // sharper returns what would tell the time of c to 2 %; nil where it is known. Each end of a window lies
 // anywhere within a round trip. So the best of n windows leaves open about one over the root of n.
-func (x *search) sharper(c identity.Candidate) *identity.Sharper {
+func (x *search) sharper(c Candidate) *Sharper {
 	if x.settled(x.regions) {
 		return nil
 	}
-	times := float64(c.Most-c.Least) / (float64(c.Least) * (space.Resolution - 1))
+	times := float64(c.Most-c.Least) / (float64(c.Least) * (Resolution - 1))
 	more := math.Max(times*times-1, 0.1)
-	return &identity.Sharper{Trip: x.slow(),
+	return &Sharper{Trip: x.slow(),
 		Requests: int(math.Ceil(more*float64(len(x.tl.Observations))/10)) * 10,
 		Time:     time.Duration(more * float64(x.tl.End())).Round(time.Second)}
 }
@@ -391,51 +387,51 @@ func (x *search) blurred() string {
 	if !x.pace.far || len(x.regions) == 0 {
 		return ""
 	}
-	if least := quickest(x.regions); float64(x.blur()) > float64(least)*(space.Resolution-1) {
+	if least := quickest(x.regions); float64(x.blur()) > float64(least)*(Resolution-1) {
 		return fmt.Sprintf(": a limit that recovers in %s cannot be measured to 4 %% over answers of %s",
-			quantity.Brief(least), quantity.Brief(x.blur()/2))
+			text.Brief(least), text.Brief(x.blur()/2))
 	}
 	return ""
 }
 
 // fromNearer says why a limit of requests in flight can be refuted only from nearer; empty where units come
 // back more slowly than answers.
-func (x *search) fromNearer(found []identity.Candidate) string {
+func (x *search) fromNearer(found []Candidate) string {
 	if !x.pace.far || found[0].Measured.Rate.Lo <= 0 {
 		return ""
 	}
 	unit := func(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
 	if rate := found[0].Measured.Rate; unit(rate.Hi) <= 2*x.trip() {
 		return fmt.Sprintf(": a bucket that refills in %s cannot be measured over %s, so ask from nearer",
-			quantity.Brief(unit(rate.Hi)), quantity.Brief(x.trip()))
+			text.Brief(unit(rate.Hi)), text.Brief(x.trip()))
 	}
 	return ""
 }
 
 // inFlight returns a limit of requests in flight that explains the whole recording; nil where none does. In a
 // queue all waiting requests are in flight, so it is not told there.
-func (x *search) inFlight() *identity.Candidate {
+func (x *search) inFlight() *Candidate {
 	if x.queue.without != nil || x.asker.Over() {
 		return nil
 	}
 	tl := x.judged()
-	l, err := spec.Parse(fmt.Sprintf("%s,limit=%d", space.InFlightClass[0], leastUnderWay(tl)))
+	l, err := spec.Parse(fmt.Sprintf("%s,limit=%d", InFlightClass[0], leastUnderWay(tl)))
 	if err != nil {
 		return nil
 	}
 	if no := x.asker.Ask(func() bool {
-		no, _ := check.Refuted(tl, l, verdict.Exact, true)
+		no, _ := check.Refuted(tl, l, result.Exact, true)
 		return no
 	}); no || x.fails(l) {
 		return nil
 	}
-	out := &identity.Candidate{Text: "a limit of requests in flight", Class: space.InFlightClass, Limit: l}
-	out.Measured.Burst = verdict.Interval{Lo: 1, Hi: float64(l[0].Rate.N), LoSet: true, HiSet: true}
+	out := &Candidate{Text: "a limit of requests in flight", Class: InFlightClass, Limit: l}
+	out.Measured.Burst = result.Interval{Lo: 1, Hi: float64(l[0].Rate.N), LoSet: true, HiSet: true}
 	return out
 }
 
 // raised is the budget with which identify would tell more.
-func (x *search) raised() (out identity.Raised) {
+func (x *search) raised() (out Raised) {
 	const fastest, times, more, largest, enough = 100 * time.Microsecond, 12, 200, 5000, 5 * time.Minute
 	if x.recorded() {
 		return out
@@ -476,7 +472,7 @@ func (x *search) raised() (out identity.Raised) {
 
 // leastUnderWay is the least number of requests that may have been in flight at any denial.
 func leastUnderWay(tl *timeline.Timeline) int64 {
-	least, all := int64(len(tl.Observations)), refute.PlacesOf(tl)
+	least, all := int64(len(tl.Observations)), PlacesOf(tl)
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
 			least = min(least, all.Held(o.Partition, o.Sent, max(o.FirstByte, o.Sent)))
@@ -491,12 +487,12 @@ func (x *search) next() string {
 	if x.tl.Header.CompleteFrom > 0 {
 		return fmt.Sprintf("a log of all requests since the limiter started (--complete, if this is "+
 			"one), because earlier requests may explain denials; and finer times: each decision is "+
-			"known to %s", quantity.Brief(x.trip()))
+			"known to %s", text.Brief(x.trip()))
 	}
 	p := x.planner(false)
 	p.Requests, p.TimeLeft = 100_000, 48*time.Hour
 	if e, ok := p.Best(); ok {
-		return plan.Costs(e.Phases)
+		return Costs(e.Phases)
 	}
 	return ""
 }

@@ -6,28 +6,25 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/clients"
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // apart finds out what tells clients apart. It returns nil where the sender cannot ask as other clients, or
 // nothing was denied.
-func (x *search) apart(ctx context.Context, res *identity.Result) *clients.Found {
-	asker, can := x.s.(clients.Asker)
+func (x *search) apart(ctx context.Context, res *Result) *Found {
+	asker, can := x.s.(ClientsAsker)
 	if !can || x.o.Alike || res.Timeline.Counts().Denied == 0 {
 		return nil
 	}
-	return clients.Find(ctx, asker, x.quota(), clients.Budget{
+	return Find(ctx, asker, x.quota(), ClientsBudget{
 		Requests: x.o.MaxRequests - len(x.tl.Observations), Every: x.pace.every, Trip: x.trip(),
 		Until: x.o.MaxTime})
 }
 
 // quota is what other clients need to know about the limit.
-func (x *search) quota() clients.Limit {
-	out, least, whole := clients.Limit{Explains: x.explainsClient}, int64(0), time.Duration(0)
+func (x *search) quota() Limit {
+	out, least, whole := Limit{Explains: x.explainsClient}, int64(0), time.Duration(0)
 	for i, r := range x.regions {
 		h, comesBack := r.Hull(), 0.0 // units between two requests
 		if r.Kind.Paced {
@@ -53,16 +50,16 @@ func (x *search) quota() clients.Limit {
 
 // explainsClient tells whether some policy that is left may have admitted, or denied, as many requests of one
 // client as a recording has.
-func (x *search) explainsClient(one *timeline.Timeline, side verdict.Conformance) bool {
-	return slices.ContainsFunc(x.regions, func(r *space.Region) bool {
+func (x *search) explainsClient(one *timeline.Timeline, side result.Conformance) bool {
+	return slices.ContainsFunc(x.regions, func(r *Region) bool {
 		h := r.Hull()
 		at := h
 		at.Q1, at.T2, at.D2 = h.Q2, h.T1, h.D1 // this admits the most
-		if side == verdict.LowerBound {
+		if side == result.LowerBound {
 			at = h
 			at.Q2, at.T1, at.D1 = h.Q1, h.T2, h.D2
 		}
-		return slices.ContainsFunc(r.Kind.Each(), func(k *space.Kind) bool {
+		return slices.ContainsFunc(r.Kind.Each(), func(k *Kind) bool {
 			return !x.asker.Refuted(one, r.With(k.Policy(at)), side, false)
 		})
 	})

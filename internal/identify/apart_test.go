@@ -4,23 +4,20 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/clients"
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // asking is a Sender that can ask as other clients. It sends nothing.
 type asking struct {
 	Sender
-	clients.Asker
+	ClientsAsker
 }
 
 func (asking) Now() time.Duration      { return 0 }
 func (asking) Wait() time.Duration     { return 0 }
 func (asking) Header() timeline.Header { return timeline.Header{} }
-func (asking) Ways() []clients.Way     { return make([]clients.Way, 3) }
+func (asking) Ways() []Way             { return make([]Way, 3) }
 
 // TestRequestsAreKeptForClients: once a request was denied, a quarter is kept to find out what tells clients
 // apart. That must be wanted, the sender must be able to, and a round must fit the time. It used to be kept
@@ -46,8 +43,8 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 		"a sender that cannot ask": {&bubbled{}, false, denied, 0, log, 63 * time.Second, 399},
 	} {
 		left := known(parsed(t, x.left)[0])
-		s := &search{o: Options{Budget: identity.Budget{MaxRequests: 400, MaxTime: x.time}, Alike: x.alike},
-			s: x.sender, pace: pace{every: 20 * ms}, regions: []*space.Region{left},
+		s := &search{o: Options{Budget: Budget{MaxRequests: 400, MaxTime: x.time}, Alike: x.alike},
+			s: x.sender, pace: pace{every: 20 * ms}, regions: []*Region{left},
 			tl: &timeline.Timeline{Observations: []timeline.Observation{x.seen}}}
 		for range x.used {
 			o := timeline.Observation{}
@@ -63,26 +60,26 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 // TestTheQuotaOfOtherClients: the regions that are left tell how many requests use up the quota, and how long
 // it takes to come back.
 func TestTheQuotaOfOtherClients(t *testing.T) {
-	at := func(text string) *space.Region { return known(parsed(t, text)[0]) }
+	at := func(text string) *Region { return known(parsed(t, text)[0]) }
 	wide := at("sliding-window-log,rate=5/2s")
 	wide.Live[0].Q1 = 4
 	for name, tt := range map[string]struct {
-		left  []*space.Region
-		aside []*space.Region
-		want  clients.Limit
+		left  []*Region
+		aside []*Region
+		want  Limit
 	}{
-		"nothing is left": {nil, nil, clients.Limit{Unfit: "no limit is known"}},
-		"a log": {[]*space.Region{at("sliding-window-log,rate=5/2s")}, nil,
-			clients.Limit{Quota: 5, Spends: 8, Recovery: 2100 * time.Millisecond}},
+		"nothing is left": {nil, nil, Limit{Unfit: "no limit is known"}},
+		"a log": {[]*Region{at("sliding-window-log,rate=5/2s")}, nil,
+			Limit{Quota: 5, Spends: 8, Recovery: 2100 * time.Millisecond}},
 		"a counter remembers two windows": {
-			[]*space.Region{at("sliding-window-counter,rate=5/2s,align=first")}, nil,
-			clients.Limit{Quota: 5, Spends: 8, Recovery: 4200 * time.Millisecond}},
-		"a bucket refills meanwhile": {[]*space.Region{at("token-bucket,rate=10/s,burst=20")}, nil,
-			clients.Limit{Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond}}, // a unit in 5 requests
-		"a quota that is not known": {[]*space.Region{wide}, nil, clients.Limit{Quota: 5, Spends: 8,
+			[]*Region{at("sliding-window-counter,rate=5/2s,align=first")}, nil,
+			Limit{Quota: 5, Spends: 8, Recovery: 4200 * time.Millisecond}},
+		"a bucket refills meanwhile": {[]*Region{at("token-bucket,rate=10/s,burst=20")}, nil,
+			Limit{Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond}}, // a unit in 5 requests
+		"a quota that is not known": {[]*Region{wide}, nil, Limit{Quota: 5, Spends: 8,
 			Recovery: 2100 * time.Millisecond, Unfit: "the quota is not known: 4 to 5"}},
-		"a queue": {[]*space.Region{at("token-bucket,rate=10/s,burst=20")}, []*space.Region{wide},
-			clients.Limit{
+		"a queue": {[]*Region{at("token-bucket,rate=10/s,burst=20")}, []*Region{wide},
+			Limit{
 				Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond, Unfit: "answers wait in a queue"}},
 	} {
 		x := &search{regions: tt.left, queue: queueing{without: tt.aside}, pace: pace{every: 20 * ms},
@@ -98,7 +95,7 @@ func TestTheQuotaOfOtherClients(t *testing.T) {
 // TestWhatIsLeftExplainsAClient: unless it was admitted more often than any limit that is left allows, or was
 // denied too early.
 func TestWhatIsLeftExplainsAClient(t *testing.T) {
-	x := &search{regions: []*space.Region{known(parsed(t, "sliding-window-log,rate=2/2s")[0])}}
+	x := &search{regions: []*Region{known(parsed(t, "sliding-window-log,rate=2/2s")[0])}}
 	record := func(outcomes ...timeline.Outcome) *timeline.Timeline {
 		tl := &timeline.Timeline{}
 		for i, o := range outcomes {
@@ -113,13 +110,13 @@ func TestWhatIsLeftExplainsAClient(t *testing.T) {
 	const a, d = timeline.Allowed, timeline.Denied
 	for _, tt := range []struct {
 		tl   *timeline.Timeline
-		side verdict.Conformance
+		side result.Conformance
 		want bool
 	}{
-		{record(a, a, d), verdict.UpperBound, true},
-		{record(a, a, a), verdict.UpperBound, false},
-		{record(a, a, d), verdict.LowerBound, true},
-		{record(a, d, d), verdict.LowerBound, false},
+		{record(a, a, d), result.UpperBound, true},
+		{record(a, a, a), result.UpperBound, false},
+		{record(a, a, d), result.LowerBound, true},
+		{record(a, d, d), result.LowerBound, false},
 	} {
 		if got := x.explainsClient(tt.tl, tt.side); got != tt.want {
 			t.Errorf("%v by its %s: explained is %t, want %t", tt.tl.Observations, tt.side, got, tt.want)

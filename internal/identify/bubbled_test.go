@@ -7,14 +7,13 @@ import (
 	"net/http/httptest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // bubbled is a Sender in front of a target, one request after the other, in the virtual time of a bubble.
 type bubbled struct {
-	target  *target.Target
+	target  *lab.Target
 	started time.Time
 	// way is the time to the target and back. jitter is added to it at random.
 	way, jitter time.Duration
@@ -39,7 +38,7 @@ func (s *bubbled) ask(w *httptest.ResponseRecorder, r *http.Request) {
 	s.target.ServeHTTP(w, r)
 }
 
-func (s *bubbled) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
+func (s *bubbled) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
 	way := func() { time.Sleep(s.way + time.Duration(s.random.Int64N(int64(s.jitter)+1))) }
 	var out []timeline.Observation
 	time.Sleep(p.Rest)

@@ -6,20 +6,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestKindsOfOneRequestAreOneLimiter: a known kind kept asking for others of its class.
 func TestKindsOfOneRequestAreOneLimiter(t *testing.T) {
 	const ms = time.Millisecond
-	all := space.Kinds()
-	rounded := space.CounterKind("first", "").Parts[2]
-	one := func(k *space.Kind, from, to time.Duration) *space.Region {
-		return &space.Region{Kind: k, Live: []space.Box{{Q1: 1, Q2: 1, T1: from * ms, T2: to * ms}}}
+	all := Kinds()
+	rounded := CounterKind("first", "").Parts[2]
+	one := func(k *Kind, from, to time.Duration) *Region {
+		return &Region{Kind: k, Live: []Box{{Q1: 1, Q2: 1, T1: from * ms, T2: to * ms}}}
 	}
-	regions := []*space.Region{one(all[0], 195, 203), one(all[2], 190, 202), one(all[3], 300, 310),
+	regions := []*Region{one(all[0], 195, 203), one(all[2], 190, 202), one(all[3], 300, 310),
 		one(rounded, 98, 110)}
 	shareTimes(regions)
 	if h := regions[0].Hull(); h.T1 != 195*ms {
@@ -27,7 +25,7 @@ func TestKindsOfOneRequestAreOneLimiter(t *testing.T) {
 	}
 	regions = append(regions[:2:2], regions[3])
 	shareTimes(regions)
-	for i, want := range []space.Box{{T1: 196 * ms, T2: 202 * ms}, {T1: 196 * ms, T2: 202 * ms},
+	for i, want := range []Box{{T1: 196 * ms, T2: 202 * ms}, {T1: 196 * ms, T2: 202 * ms},
 		{T1: 98 * ms, T2: 101 * ms}} {
 		if h := regions[i].Hull(); h.T1 != want.T1 || h.T2 != want.T2 {
 			t.Errorf("%s: got %v..%v, want %v..%v", regions[i].Kind.Text, h.T1, h.T2, want.T1, want.T2)
@@ -39,8 +37,8 @@ func TestKindsOfOneRequestAreOneLimiter(t *testing.T) {
 func TestAQueueWithoutAPlaceIsDropped(t *testing.T) {
 	bucket := known(parsed(t, "token-bucket,rate=5/s,burst=2")[0])
 	for quota, want := range map[int64]bool{1: true, 2: false} {
-		x := &search{queue: queueing{without: []*space.Region{bucket}},
-			regions: queues([]*space.Region{bucket})}
+		x := &search{queue: queueing{without: []*Region{bucket}},
+			regions: queues([]*Region{bucket})}
 		x.regions[0].Live[0].Q2 = quota
 		if got := x.dropQueue(); got != want || (x.queue.without == nil) != want {
 			t.Errorf("of %d: got it dropped %v, want %v", quota, got, want)
@@ -59,7 +57,7 @@ func TestSlowAnswersAreNoQueue(t *testing.T) {
 		s := simulate(t, limit, seed)
 		s.busy, s.slow = 0.6, 60*time.Millisecond
 		res := Identify(t.Context(), s, budget(limit))
-		if res.Verdict != identity.Identified {
+		if res.Verdict != Identified {
 			t.Errorf("got %s, want it named", res.Summary())
 			continue
 		}
@@ -104,7 +102,7 @@ func TestALimitOfOneIsNamedWhereAnswersAreSlow(t *testing.T) {
 	s := simulate(t, limit, 1)
 	s.jitter, o.Fresh = 15*time.Millisecond, false
 	res := Identify(t.Context(), s, o)
-	if t.Logf("after %d requests: %s", res.Sent(), res.Summary()); res.Verdict != identity.Identified {
+	if t.Logf("after %d requests: %s", res.Sent(), res.Summary()); res.Verdict != Identified {
 		t.Fatalf("got %s, want a name", res.Verdict)
 	}
 	right(t, limit, res)

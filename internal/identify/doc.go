@@ -2,8 +2,4 @@
 // package check refutes one. What is left of a kind are its policies that are not refuted. The next
 // experiment is the one that divides them best. The core is pure: it asks a Sender for the recording of a
 // phase. That may be an endpoint or a simulated limiter.
-//
-//	endpoint --Phase--> recording --refute--> space (what is left) --plan--> the next Phase
-//	                                              |
-//	                                           identity (the answer)
 package identify

@@ -8,20 +8,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/refute"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // serve returns a sender in front of an embedded target.
 func serve(t *testing.T, limit spec.Limit, fault string) *bubbled {
 	t.Helper()
-	tgt, err := target.New(target.Options{Limit: limit, Fault: fault})
+	tgt, err := lab.New(lab.Options{Limit: limit, Fault: fault})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,7 +29,7 @@ func serve(t *testing.T, limit spec.Limit, fault string) *bubbled {
 func outcomes(t *testing.T, s *bubbled) (out []timeline.Outcome) {
 	t.Helper()
 	const ms = time.Millisecond
-	for _, p := range []plan.Phase{
+	for _, p := range []Phase{
 		{Requests: 12, Every: 20 * ms}, {Rest: 700 * ms, Requests: 8, Every: 20 * ms},
 		{Rest: 1250 * ms, Requests: 8, Every: 90 * ms},
 		{Rest: 4000 * ms, Requests: 30, Every: 140 * ms}, {Rest: 9000 * ms, Requests: 9, Every: 20 * ms},
@@ -50,11 +46,11 @@ func outcomes(t *testing.T, s *bubbled) (out []timeline.Outcome) {
 }
 
 // explainsMore tells whether what was found also explains random silences and bursts that come later.
-func explainsMore(t *testing.T, s *bubbled, res *identity.Result) bool {
+func explainsMore(t *testing.T, s *bubbled, res *Result) bool {
 	t.Helper()
 	tl, r := *res.Timeline, rand.New(rand.NewPCG(1, 1))
 	for range 12 {
-		all, err := s.Send(t.Context(), plan.Phase{Name: "more", Requests: 1 + r.IntN(14),
+		all, err := s.Send(t.Context(), Phase{Name: "more", Requests: 1 + r.IntN(14),
 			Rest:  time.Duration(r.Int64N(int64(4 * time.Second))),
 			Every: time.Duration(20+r.IntN(300)) * time.Millisecond})
 		if err != nil {
@@ -66,16 +62,16 @@ func explainsMore(t *testing.T, s *bubbled, res *identity.Result) bool {
 		}
 	}
 	tl.Header = s.Header()
-	return !refute.Asker(nil).Refuted(&tl, spec.Limit{measuredPolicy(res.Found[0])}, verdict.Exact, false)
+	return !Asker(nil).Refuted(&tl, spec.Limit{measuredPolicy(res.Found[0])}, result.Exact, false)
 }
 
 // measuredPolicy is the policy of c with the measured times: the named time may be off by 2 %.
-func measuredPolicy(c identity.Candidate) spec.Policy {
+func measuredPolicy(c Candidate) spec.Policy {
 	p := c.Limit[0]
 	if p.Windowed() || p.Algorithm == spec.SlidingWindowLog {
 		p.Rate.Per, p.PerTo = c.Least, c.Most
 	} else {
-		p.Rate, p.RateTo = space.Pace(c.Least, c.Most)
+		p.Rate, p.RateTo = Pace(c.Least, c.Most)
 	}
 	return p
 }
@@ -94,7 +90,7 @@ func TestFaultsAreNotNamedWrongly(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range target.Faults() {
+		for _, f := range lab.Faults() {
 			soak := os.Getenv("RLCHECK_SOAK") != ""
 			if f.Proxy || f.Fits(limit) != "" ||
 				!soak && (text != limits[0] || !slices.Contains(usual, f.Name)) {
@@ -122,7 +118,7 @@ func named(t *testing.T, limit spec.Limit, fault string, way time.Duration) {
 		}
 		res := Identify(t.Context(), s, budget(limit))
 		t.Logf("after %d requests: %s", len(res.Timeline.Observations), res.Summary())
-		if res.Verdict == identity.Identified && !explainsMore(t, s, res) {
+		if res.Verdict == Identified && !explainsMore(t, s, res) {
 			t.Errorf("got %s, which does not explain what comes later", res.Summary())
 		}
 	})

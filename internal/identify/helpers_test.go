@@ -3,7 +3,6 @@ package identify
 import (
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -11,15 +10,15 @@ import (
 const ms = time.Millisecond
 
 // known is the region of a single policy.
-func known(p spec.Policy) *space.Region {
-	for _, k := range space.Kinds() {
+func known(p spec.Policy) *Region {
+	for _, k := range Kinds() {
 		if k.Base.Algorithm == p.Algorithm && (!p.Windowed() || k.Base.Align == p.Align) {
-			b := space.Box{Q1: p.Full(), Q2: p.Full(), T1: p.Rate.Per, T2: p.Rate.Per}
+			b := Box{Q1: p.Full(), Q2: p.Full(), T1: p.Rate.Per, T2: p.Rate.Per}
 			if k.Paced {
 				b.T1 /= time.Duration(p.Rate.N)
 				b.T2 = b.T1
 			}
-			return &space.Region{Kind: k, Live: []space.Box{b}}
+			return &Region{Kind: k, Live: []Box{b}}
 		}
 	}
 	panic("no kind of " + p.String())

@@ -6,19 +6,14 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/refute"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
-	"github.com/rlcheck/rlcheck/internal/identify/trip"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Options are the budget of a search, and how to use it.
 type Options struct {
-	identity.Budget
+	Budget
 	// Fresh tells that nobody used the quota before.
 	Fresh bool
 	// Think is how much processor time the judge may use after each phase; 0: as much as it takes.
@@ -30,7 +25,7 @@ type Options struct {
 	// Alike skips the search for what tells clients apart.
 	Alike bool
 	// OnPhase is called after each phase with the kinds that are left; may be nil.
-	OnPhase func(p plan.Phase, tl *timeline.Timeline, left []string)
+	OnPhase func(p Phase, tl *timeline.Timeline, left []string)
 }
 
 // search is the state of one identification.
@@ -39,10 +34,10 @@ type search struct {
 	s  Sender
 	tl *timeline.Timeline
 	// asker asks the judge until the search is interrupted.
-	asker refute.Asker
+	asker Asker
 	// regions are the kinds that are left, gone those that are refuted. trail is what was left of the usual
 	// kinds when something was.
-	regions, gone, trail []*space.Region
+	regions, gone, trail []*Region
 	queue                queueing
 	pace                 pace
 	// made counts the experiments, by family and by the name of the first phase.
@@ -58,7 +53,7 @@ type search struct {
 }
 
 // Identify finds out what limits the requests of s. The result includes whatever went wrong.
-func Identify(ctx context.Context, s Sender, o Options) *identity.Result {
+func Identify(ctx context.Context, s Sender, o Options) *Result {
 	x := begun(s, o, ctx.Done())
 	if x.open(ctx) {
 		x.explore(ctx)
@@ -76,7 +71,7 @@ func Identify(ctx context.Context, s Sender, o Options) *identity.Result {
 }
 
 // begun returns a search that knows nothing yet.
-func begun(s Sender, o Options, asker refute.Asker) *search {
+func begun(s Sender, o Options, asker Asker) *search {
 	x := &search{o: o, s: s, tl: &timeline.Timeline{}, asker: asker, made: map[string]int{}}
 	x.begin()
 	return x
@@ -85,8 +80,8 @@ func begun(s Sender, o Options, asker refute.Asker) *search {
 // begin makes x suppose nothing.
 func (x *search) begin() {
 	x.regions, x.gone, x.trail, x.queue, x.rare = nil, nil, nil, queueing{}, false
-	for _, k := range space.Kinds() {
-		x.regions = append(x.regions, &space.Region{Kind: k, Live: []space.Box{x.widest(k)}})
+	for _, k := range Kinds() {
+		x.regions = append(x.regions, &Region{Kind: k, Live: []Box{x.widest(k)}})
 	}
 }
 
@@ -94,8 +89,8 @@ func (x *search) begin() {
 const shortest = 50 * time.Millisecond
 
 // widest is the box of all policies of a kind that are looked for.
-func (x *search) widest(k *space.Kind) space.Box {
-	most := space.Box{Q1: 1, Q2: int64(x.o.MaxRequests), T1: min(x.o.Every, shortest/5) / 2,
+func (x *search) widest(k *Kind) Box {
+	most := Box{Q1: 1, Q2: int64(x.o.MaxRequests), T1: min(x.o.Every, shortest/5) / 2,
 		T2: 2 * x.o.MaxTime}
 	if !k.Paced {
 		most.T1 = shortest
@@ -110,7 +105,7 @@ func (x *search) afterRest(ctx context.Context) {
 	before, rest := *x, max(min(2*x.s.Now(), (x.sendUntil()-x.s.Now())/2), time.Second)
 	x.skip, x.made = len(x.tl.Observations), map[string]int{}
 	x.begin()
-	if x.send(ctx, plan.Phase{Name: firstPhase, Rest: rest, Requests: 1}) && x.open(ctx) {
+	if x.send(ctx, Phase{Name: firstPhase, Rest: rest, Requests: 1}) && x.open(ctx) {
 		x.explore(ctx)
 	}
 	if x.skip == len(x.tl.Observations) {
@@ -121,7 +116,7 @@ func (x *search) afterRest(ctx context.Context) {
 // explore makes the best experiment until one class is left, or none, or the budget is used.
 func (x *search) explore(ctx context.Context) {
 	for !x.asker.Over() {
-		x.narrow(space.FewAsked)
+		x.narrow(FewAsked)
 		if x.hopeless() {
 			x.stopped = "from here the requests that were sent refute too little"
 			return
@@ -184,8 +179,8 @@ func (x *search) guess() {
 }
 
 // restrict cuts a bucket that is not known well down to what the judge measures of a policy that stands.
-func (x *search) restrict(r *space.Region) {
-	if !r.Kind.Paced || r.Kind.Queue || r.Rare() || x.pace.far || x.settled([]*space.Region{r}) {
+func (x *search) restrict(r *Region) {
+	if !r.Kind.Paced || r.Kind.Queue || r.Rare() || x.pace.far || x.settled([]*Region{r}) {
 		return
 	}
 	p, stands := x.standing(r)
@@ -193,13 +188,13 @@ func (x *search) restrict(r *space.Region) {
 		return
 	}
 	j, err := check.Judge(x.shown(), r.With(p), check.Options{})
-	if err != nil || j.Verdict == verdict.Fail {
+	if err != nil || j.Verdict == result.Fail {
 		return
 	}
 	burst, rate := j.Measured.Burst, j.Measured.Rate
 	if burst.LoSet && burst.HiSet && rate.LoSet && rate.HiSet && rate.Lo > 0 {
 		second := float64(time.Second)
-		r.Doubtful, r.Live = nil, []space.Box{{Q1: int64(burst.Lo), Q2: int64(burst.Hi),
+		r.Doubtful, r.Live = nil, []Box{{Q1: int64(burst.Lo), Q2: int64(burst.Hi),
 			T1: time.Duration(second / rate.Hi), T2: time.Duration(second/rate.Lo) + 1}}
 	}
 }
@@ -207,7 +202,7 @@ func (x *search) restrict(r *space.Region) {
 // known asks for what could refute the only class that is left. again tells that it did so, over that there
 // is nothing more to ask.
 func (x *search) known(ctx context.Context) (again, over bool) {
-	one := func(regions []*space.Region) bool { return x.settled(regions) || x.coarse(regions) }
+	one := func(regions []*Region) bool { return x.settled(regions) || x.coarse(regions) }
 	if likely := x.likely(); len(likely) == 1 {
 		x.restrict(likely[0])
 	}
@@ -234,7 +229,7 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 // judged in time stay.
 func (x *search) narrow(asked int) {
 	const judged = 6000 // requests, of all boxes of a region together
-	var left []*space.Region
+	var left []*Region
 	x.later()
 	tl, late := x.shown(), x.late()
 	x.deepen()
@@ -245,7 +240,7 @@ func (x *search) narrow(asked int) {
 			break
 		}
 		r.Shallow, r.Broad, r.Sharp = shallow, x.pace.far, x.o.Sharp
-		r.Asker, r.Over, r.Parts = x.asker, late, max(3, min(space.MostLive, judged/len(tl.Observations)))
+		r.Asker, r.Over, r.Parts = x.asker, late, max(3, min(MostLive, judged/len(tl.Observations)))
 		parts, gone := r.Narrowed(tl, x.asks(asked, r))
 		left = append(left, parts...)
 		if gone != nil {
@@ -260,7 +255,7 @@ func (x *search) narrow(asked int) {
 	shareTimes(left)
 	if len(left) == 0 && x.queue.without != nil {
 		x.queue.within = max(4*x.queue.within, time.Millisecond)
-		if x.queue.within <= trip.Slowest(x.judged()) {
+		if x.queue.within <= Slowest(x.judged()) {
 			x.regions, x.gone = queues(x.queue.without), nil
 		} else {
 			x.noQueue()
@@ -275,7 +270,7 @@ func (x *search) narrow(asked int) {
 
 // asks is about how many judgements each kind may ask for where asked are wanted. The judge takes longer for
 // longer recordings, and for windows that begin anywhere.
-func (x *search) asks(asked int, r *space.Region) int {
+func (x *search) asks(asked int, r *Region) int {
 	const work, least, anywhere = 150_000, 25, 4
 	most := work / max(1, len(x.tl.Observations))
 	if r.Kind.Base.Align == spec.AlignUnknown && len(x.regions) > 1 {
@@ -288,7 +283,7 @@ func (x *search) asks(asked int, r *space.Region) int {
 // It tells whether there were any.
 func (x *search) revive() bool {
 	x.regions = nil
-	x.gone = slices.DeleteFunc(slices.Clone(x.gone), func(r *space.Region) bool {
+	x.gone = slices.DeleteFunc(slices.Clone(x.gone), func(r *Region) bool {
 		back := r.Again != nil && r.Again.Rare() == x.rare
 		if back {
 			x.regions = append(x.regions, r.Again)
@@ -303,7 +298,7 @@ func (x *search) shown() *timeline.Timeline {
 	if x.queue.without == nil {
 		return x.judged()
 	}
-	return trip.Undelayed(x.judged(), x.queue.within)
+	return Undelayed(x.judged(), x.queue.within)
 }
 
 // judged is the recording without what came before skip.
@@ -320,21 +315,21 @@ func (x *search) exclude() {
 		rounds = 2
 	}
 	for range rounds {
-		if x.narrow(space.ManyAsked); len(x.likely()) == len(x.regions) || late() {
+		if x.narrow(ManyAsked); len(x.likely()) == len(x.regions) || late() {
 			return
 		}
 	}
 }
 
 // likely are the regions with some policy that is known not to be refuted.
-func (x *search) likely() []*space.Region {
-	return slices.DeleteFunc(slices.Clone(x.regions), func(r *space.Region) bool { return len(r.Live) == 0 })
+func (x *search) likely() []*Region {
+	return slices.DeleteFunc(slices.Clone(x.regions), func(r *Region) bool { return len(r.Live) == 0 })
 }
 
 // settled tells whether regions are one class or none, known as exactly as a name must be. No experiment
 // tells what comes back within a step of the clock.
-func (x *search) settled(regions []*space.Region) bool {
-	return x.alike(regions, func(r *space.Region) bool {
+func (x *search) settled(regions []*Region) bool {
+	return x.alike(regions, func(r *Region) bool {
 		h, slack, units := r.Hull(), 5*x.tl.Header.Tick, int64(0)
 		if r.Kind.Paced {
 			slack, units = slack/time.Duration(h.Q2), int64(2*(x.tl.Header.Tick+x.trip())/h.T1)
@@ -344,8 +339,8 @@ func (x *search) settled(regions []*space.Region) bool {
 }
 
 // alike tells whether regions are one class or none, and each is known.
-func (x *search) alike(regions []*space.Region, known func(*space.Region) bool) bool {
-	for _, r := range slices.Concat(regions, space.Besides(regions)) {
+func (x *search) alike(regions []*Region, known func(*Region) bool) bool {
+	for _, r := range slices.Concat(regions, Besides(regions)) {
 		if len(r.Kind.Parts) > 0 || !known(r) {
 			return false
 		}
@@ -354,12 +349,12 @@ func (x *search) alike(regions []*space.Region, known func(*space.Region) bool) 
 }
 
 // planner returns the planner of the next experiment, which may be about doubtful boxes too.
-func (x *search) planner(doubtful bool) *plan.Planner {
+func (x *search) planner(doubtful bool) *Planner {
 	x.spaced()
-	p := &plan.Planner{Over: x.late(), Made: x.made, Now: x.s.Now(), Trip: x.trip() + x.tl.Header.Tick,
+	p := &Planner{Over: x.late(), Made: x.made, Now: x.s.Now(), Trip: x.trip() + x.tl.Header.Tick,
 		Every: x.pace.every, Dense: x.pace.dense, Far: x.pace.far, Wait: x.s.Wait(), Requests: x.spare(),
 		TimeLeft: x.sendUntil() - x.s.Now()}
-	likely, tl := []*space.Region(nil), x.shown()
+	likely, tl := []*Region(nil), x.shown()
 	for _, class := range classes(x.likely()) { // the kinds of a class are one limiter
 		likely = append(likely, class[0])
 	}
@@ -374,7 +369,7 @@ func (x *search) planner(doubtful bool) *plan.Planner {
 		}
 		p.Few = p.Few || few
 		points := r.Points(n, doubtful || len(likely) == 1)
-		parts := []*space.Kind{r.Kind}
+		parts := []*Kind{r.Kind}
 		if x.pace.far { // far away, models of one rounding may not tell some kinds apart
 			parts = r.Kind.Each()
 		}
@@ -386,7 +381,7 @@ func (x *search) planner(doubtful bool) *plan.Planner {
 			if few && clocked { // it stands; any other length has no phase, and its prediction leads astray
 				b = b.Point()
 			}
-			if m := plan.NewModel(r, tl, parts[i%len(parts)], b); m != nil {
+			if m := NewModel(r, tl, parts[i%len(parts)], b); m != nil {
 				m.Weight = 1 / float64(len(points)*len(likely))
 				p.Models = append(p.Models, m)
 			}
@@ -406,7 +401,7 @@ func (x *search) fewFit(window time.Duration) bool {
 
 // trip is the median time from a request to its answer, without waiting in a queue.
 func (x *search) trip() time.Duration {
-	all := trip.Trips(x.shown(), timeline.Allowed, timeline.Denied, timeline.Unknown)
+	all := Trips(x.shown(), timeline.Allowed, timeline.Denied, timeline.Unknown)
 	if len(all) == 0 {
 		return 0
 	}

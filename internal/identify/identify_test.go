@@ -15,13 +15,10 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // simulated is a Sender in virtual time in front of a reference limiter.
@@ -67,7 +64,7 @@ func (s *simulated) Header() timeline.Header {
 	return timeline.Header{Started: s.start, WallError: 500 * time.Millisecond, Ended: s.now}
 }
 
-func (s *simulated) Send(_ context.Context, p plan.Phase) ([]timeline.Observation, error) {
+func (s *simulated) Send(_ context.Context, p Phase) ([]timeline.Observation, error) {
 	var out []timeline.Observation
 	s.now += p.Rest
 	end := s.now
@@ -171,7 +168,7 @@ func randomLimit(r *rand.Rand, most int64) spec.Limit {
 
 // budget is the budget for named policies: 10 times the quota and 200 requests.
 func budget(limit spec.Limit) Options {
-	return Options{Fresh: true, Budget: identity.Budget{MaxRequests: int(10*limit[0].Full()) + 200,
+	return Options{Fresh: true, Budget: Budget{MaxRequests: int(10*limit[0].Full()) + 200,
 		Every: 20 * time.Millisecond, MaxTime: 20 * time.Minute}}
 }
 
@@ -180,7 +177,7 @@ func TestALogIsIdentified(t *testing.T) {
 	t.Parallel()
 	limit := parsed(t, "sliding-window-log,rate=5/2s")
 	res := Identify(t.Context(), simulate(t, limit, 1), budget(limit))
-	if res.Verdict != identity.Identified {
+	if res.Verdict != Identified {
 		t.Fatalf("got %s, want it identified", res.Summary())
 	}
 	right(t, limit, res)
@@ -205,10 +202,10 @@ func TestAQuotaInUseIsNoAccusation(t *testing.T) {
 			}
 			res := Identify(t.Context(), s, o)
 			t.Logf("%s after %d requests: %s", res.Verdict, len(res.Timeline.Observations), res.Stopped)
-			if res.Verdict == identity.None {
+			if res.Verdict == None {
 				t.Errorf("%s: got %s, and it is one that is known", limit, res.Verdict)
 			}
-			if res.Verdict == identity.Identified {
+			if res.Verdict == Identified {
 				right(t, limit, res)
 			}
 		})
@@ -216,13 +213,13 @@ func TestAQuotaInUseIsNoAccusation(t *testing.T) {
 }
 
 // right fails the test unless the identified limit is the truth and passes on the recording.
-func right(t *testing.T, limit spec.Limit, res *identity.Result) {
+func right(t *testing.T, limit spec.Limit, res *Result) {
 	t.Helper()
 	if why := differs(limit[0], res.Found[0]); why != "" && (why != "rate" || res.Sharper == nil) {
 		t.Errorf("%s: got %s, whose %s is another one", limit, res.Found[0].Limit, why)
 	}
 	j, err := check.Judge(res.Timeline, res.Found[0].Limit, check.Options{SkipMeasure: true})
-	if err != nil || j.Verdict == verdict.Fail {
+	if err != nil || j.Verdict == result.Fail {
 		t.Errorf("%s on its own recording: got %s %s %v, want no fail", res.Found[0].Limit, j.Verdict,
 			j.Reason, err)
 	}
@@ -230,7 +227,7 @@ func right(t *testing.T, limit spec.Limit, res *identity.Result) {
 
 // differs says in what a truth can be told apart from what was found; empty: in nothing. A bucket that is
 // filled a whole quota at a time is a fixed window that happens to start with the first request.
-func differs(truth spec.Policy, found identity.Candidate) string {
+func differs(truth spec.Policy, found Candidate) string {
 	got := found.Limit[0]
 	perSecond := func(p spec.Policy) float64 { return float64(p.Rate.N) / p.Rate.Per.Seconds() }
 	batches := truth.Fill == truth.Full() && truth.Refill == spec.RefillInterval
@@ -335,7 +332,7 @@ func (h *harness) seed(t *testing.T, seed uint64) {
 	if h.network {
 		s.forward = 1 + time.Duration(r.Int64N(int64(s.trip)))
 	}
-	o.OnPhase = func(p plan.Phase, tl *timeline.Timeline, left []string) {
+	o.OnPhase = func(p Phase, tl *timeline.Timeline, left []string) {
 		if only, replay := os.LookupEnv("RLCHECK_SEED"); replay && !strings.Contains(only, "-") {
 			t.Logf("%s: rest %s, %d requests, %d kinds", p.Name, p.Rest, len(tl.Observations), len(left))
 		}
@@ -345,7 +342,7 @@ func (h *harness) seed(t *testing.T, seed uint64) {
 	said := fmt.Sprintf("seed %d: %s: %s after %d of %d requests in %s: %s", seed, limit, res.Summary(),
 		len(res.Timeline.Observations), o.MaxRequests, res.Used.Round(time.Second), res.Stopped)
 	why := ""
-	if res.Verdict == identity.Identified {
+	if res.Verdict == Identified {
 		why = differs(limit[0], res.Found[0])
 	}
 	if why == "rate" && res.Sharper != nil {
@@ -353,11 +350,11 @@ func (h *harness) seed(t *testing.T, seed uint64) {
 		why = ""
 	}
 	switch {
-	case res.Verdict == identity.None || why != "":
+	case res.Verdict == None || why != "":
 		h.wrong.Add(1)
 		t.Errorf("WRONG %s %s; replay: RLCHECK_SEED=%d go test ./internal/identify -run %s", why, said, seed,
 			h.t.Name())
-	case res.Verdict == identity.Open:
+	case res.Verdict == Open:
 		if h.open.Add(1); h.tooShort(limit[0]) {
 			h.short.Add(1)
 		}
@@ -433,7 +430,7 @@ func TestUnreachableStopsAtOnce(t *testing.T) {
 	s := simulate(t, limit, 1)
 	s.lost = 1
 	res := Identify(t.Context(), s, budget(limit))
-	if n := len(res.Timeline.Observations); res.Verdict != identity.Open || n != MostLost {
+	if n := len(res.Timeline.Observations); res.Verdict != Open || n != MostLost {
 		t.Errorf("nothing answers: got %s after %d requests, want open after %d", res.Verdict, n, MostLost)
 	}
 }
@@ -472,14 +469,14 @@ func TestNoNameIsRefutedBeforeItsBeginning(t *testing.T) {
 			s.state, _ = s.limiter.Step(s.state, time.Duration(s.start.UnixNano())-time.Second, 3)
 		}
 		x := begun(s, usualBudget(), nil)
-		some := plan.Phase{Rest: 3900 * ms, Requests: 50, Every: 100 * ms}
+		some := Phase{Rest: 3900 * ms, Requests: 50, Every: 100 * ms}
 		x.send(t.Context(), some)
-		x.skip, x.regions = len(x.tl.Observations), []*space.Region{known(parsed(t, tt.found)[0])}
+		x.skip, x.regions = len(x.tl.Observations), []*Region{known(parsed(t, tt.found)[0])}
 		x.send(t.Context(), some)
-		res := &identity.Result{Found: []identity.Candidate{{Limit: parsed(t, tt.found)}}}
+		res := &Result{Found: []Candidate{{Limit: parsed(t, tt.found)}}}
 		x.name(res)
 		if told := strings.Contains(res.Stopped, "only the answers since a rest"); told != tt.more ||
-			told && res.Verdict == identity.Identified {
+			told && res.Verdict == Identified {
 			t.Errorf("%s: got %s, stopped by %q; want it refuted: %v", tt.truth, res.Verdict, res.Stopped,
 				tt.more)
 		}

@@ -6,10 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestWhatHoldsWindowsHoldsEach: no window and no counter is refuted by its own answers, whatever it counts
@@ -28,10 +26,10 @@ func TestWhatHoldsWindowsHoldsEach(t *testing.T) {
 			x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
 			for range 12 {
 				rest := time.Duration(r.Int64N(int64(time.Second)))
-				x.send(t.Context(), plan.Phase{Rest: rest, Requests: 30,
+				x.send(t.Context(), Phase{Rest: rest, Requests: 30,
 					Every: time.Duration(1+r.Int64N(60)) * time.Millisecond})
 			}
-			if (&space.Region{Kind: &space.Kind{}}).Looser(x.tl, limit[0], verdict.Exact) {
+			if (&Region{Kind: &Kind{}}).Looser(x.tl, limit[0], result.Exact) {
 				t.Errorf("%s, seed %d: got its own answers refuted", limit, seed)
 			}
 		}

@@ -5,9 +5,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -37,19 +34,19 @@ const near = 20 * time.Millisecond
 // do.
 func (x *search) open(ctx context.Context) bool {
 	for x.skip == 0 && x.tl.Counts().Unknown == len(x.tl.Observations) { // a lost answer tells nothing
-		if !x.send(ctx, plan.Phase{Name: firstPhase, Requests: 1}) {
+		if !x.send(ctx, Phase{Name: firstPhase, Requests: 1}) {
 			return false
 		}
 	}
 	if x.o.Every < near && x.trip() > near/2 { // the first answer had to wait for its connection
 		x.pace.every = x.o.Every
-		if !x.send(ctx, plan.Phase{Name: firstPhase, Requests: 2, Every: x.o.Every, Denials: 1}) {
+		if !x.send(ctx, Phase{Name: firstPhase, Requests: 2, Every: x.o.Every, Denials: 1}) {
 			return false
 		}
 	}
-	quota := plan.Phase{Name: quotaPhase, Rest: x.o.Every, Requests: x.spare() * 6 / 10, Every: x.o.Every,
+	quota := Phase{Name: quotaPhase, Rest: x.o.Every, Requests: x.spare() * 6 / 10, Every: x.o.Every,
 		Denials: 3}
-	soon := trip.Soonest(x.shown()) * 5 / 4
+	soon := Soonest(x.shown()) * 5 / 4
 	x.pace.every = max(x.o.Every, soon)
 	if x.pace.far = soon > max(x.o.Every, near); x.pace.far {
 		// requests that wait for answers tell more, if some are denied
@@ -77,7 +74,7 @@ func (x *search) open(ctx context.Context) bool {
 		}
 	}
 	if x.shown().Counts().Denied == 0 {
-		x.stopped = identity.Undenied
+		x.stopped = Undenied
 		return false
 	}
 	x.aimed()
@@ -111,7 +108,7 @@ func (x *search) aimed() {
 // twice as many each time. Soon several are under way at once, since one at a time may be slower than the
 // limit. It ends early where all answers are as late as in a queue: that denies no requests that come one at
 // a time.
-func (x *search) askQuota(ctx context.Context, p plan.Phase) bool {
+func (x *search) askQuota(ctx context.Context, p Phase) bool {
 	const some, inTurn, crowd = 12, 2, 8
 	for n, parts := max(some, x.toldQuota(p.Requests)), 0; p.Requests > 0; n, parts = 2*n, parts+1 {
 		part, before := p, len(x.tl.Observations)
@@ -154,7 +151,7 @@ func (x *search) toldQuota(most int) (out int) {
 // states. Twice the rest each time would lose up to a minute of a window of a minute, so long rests become
 // longer by a quarter. It reports false where the budget ends first.
 func (x *search) comeback(ctx context.Context) bool {
-	once := plan.Phase{Name: comebackPhase, Rest: 2 * x.pace.every, Requests: 1}
+	once := Phase{Name: comebackPhase, Rest: 2 * x.pace.every, Requests: 1}
 	for believed := false; ; {
 		last := &x.tl.Observations[len(x.tl.Observations)-1]
 		if last.Outcome == timeline.Allowed {
@@ -178,12 +175,12 @@ func (x *search) comeback(ctx context.Context) bool {
 // toldReturn is a phase that asks densely for the return of the quota, about the time that a denial states.
 // Retry-After is in whole seconds, rounded up or down. It reports false where the denial states none, or the
 // budget of time ends first.
-func (x *search) toldReturn(denied *timeline.Observation) (plan.Phase, bool) {
+func (x *search) toldReturn(denied *timeline.Observation) (Phase, bool) {
 	const rounded = time.Second + 100*time.Millisecond
-	wait, told := identity.ToldWait(denied, x.s.Header().Started)
+	wait, told := ToldWait(denied, x.s.Header().Started)
 	wait += denied.FirstByte - x.s.Now()
-	step := max(x.pace.every, 2*rounded/plan.Rungs)
-	return plan.Phase{Name: comebackPhase, Rest: wait - rounded, Requests: plan.Rungs + 1, Every: step,
+	step := max(x.pace.every, 2*rounded/Rungs)
+	return Phase{Name: comebackPhase, Rest: wait - rounded, Requests: Rungs + 1, Every: step,
 			Admits: 1},
 		told && x.s.Now()+wait+rounded < x.sendUntil()
 }
@@ -201,4 +198,4 @@ func (x *search) crowded() bool {
 }
 
 // slow is the slowest answer so far.
-func (x *search) slow() time.Duration { return trip.Slowest(x.shown()) }
+func (x *search) slow() time.Duration { return Slowest(x.shown()) }

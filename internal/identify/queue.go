@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/space"
-	"github.com/rlcheck/rlcheck/internal/identify/trip"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -21,11 +19,11 @@ import (
 type queueing struct {
 	// without are the kinds that delay no answers, while admitted requests are supposed to wait in a queue;
 	// nil where none is supposed.
-	without []*space.Region
+	without []*Region
 	// within is the latest time after which a queue may have decided; it only grows. unlike are the queues
 	// that did not explain the delays.
 	within time.Duration
-	unlike []*space.Region
+	unlike []*Region
 	// passing is how many requests pass a queue without waiting.
 	passing int64
 }
@@ -33,14 +31,14 @@ type queueing struct {
 // asQueue supposes that admitted requests wait in a queue.
 func (x *search) asQueue() {
 	x.queue.without, x.regions = x.regions, queues(x.regions)
-	x.queue.within = trip.Unqueued(x.judged())
+	x.queue.within = Unqueued(x.judged())
 }
 
 // queues returns the queues that admit as the buckets among regions do.
-func queues(regions []*space.Region) (out []*space.Region) {
+func queues(regions []*Region) (out []*Region) {
 	for _, r := range regions {
 		if r.Kind.Base.Bucketed() && r.Kind.Base.Count != spec.CountAll {
-			out = append(out, &space.Region{Kind: space.QueueKind(r.Kind), Live: slices.Clone(r.Live)})
+			out = append(out, &Region{Kind: QueueKind(r.Kind), Live: slices.Clone(r.Live)})
 		}
 	}
 	return out
@@ -48,10 +46,10 @@ func queues(regions []*space.Region) (out []*space.Region) {
 
 // later begins anew with queues where a denial took longer than all before.
 func (x *search) later() {
-	if x.queue.without == nil || trip.Unqueued(x.judged()) <= x.queue.within {
+	if x.queue.without == nil || Unqueued(x.judged()) <= x.queue.within {
 		return
 	}
-	x.queue.within, x.regions = trip.Unqueued(x.judged())*5/4, queues(x.queue.without)
+	x.queue.within, x.regions = Unqueued(x.judged())*5/4, queues(x.queue.without)
 }
 
 // dropQueue takes back the queue as soon as no queue that is left has a place to wait in: then answers were
@@ -60,15 +58,15 @@ func (x *search) dropQueue() bool {
 	if x.queue.without == nil || len(x.regions) == 0 {
 		return false
 	}
-	if !slices.ContainsFunc(x.regions, func(r *space.Region) bool { return r.Hull().Q2 > 1 }) {
+	if !slices.ContainsFunc(x.regions, func(r *Region) bool { return r.Hull().Q2 > 1 }) {
 		x.noQueue()
 		return true
 	}
-	full := func(b space.Box) bool { return b.Q2 == 1 }
+	full := func(b Box) bool { return b.Q2 == 1 }
 	for _, r := range x.regions {
 		r.Live, r.Doubtful = slices.DeleteFunc(r.Live, full), slices.DeleteFunc(r.Doubtful, full)
 	}
-	x.regions = slices.DeleteFunc(x.regions, (*space.Region).Empty)
+	x.regions = slices.DeleteFunc(x.regions, (*Region).Empty)
 	return false
 }
 
@@ -96,7 +94,7 @@ func queued(tl *timeline.Timeline, phase string) bool {
 func Waits(tl *timeline.Timeline) bool { return queued(tl, "") }
 
 // slowAfter is the time from which on an answer is much slower than the fastest one.
-func slowAfter(tl *timeline.Timeline) time.Duration { return trip.Soonest(tl)*3 + 10*time.Millisecond }
+func slowAfter(tl *timeline.Timeline) time.Duration { return Soonest(tl)*3 + 10*time.Millisecond }
 
 // waiting tells whether each of the last n requests was admitted and waited.
 func (x *search) waiting(n int) bool {
@@ -116,13 +114,13 @@ func queueOf(bucket spec.Policy, undelayed int64) spec.Policy {
 // queueIn returns a queue whose delays the recording does not refute, and the times that the delays leave.
 // Delays tell a rate much more finely than admissions do. The queue has a round time, if possible, or one
 // near the middle. If all that are tried are refuted, it is best, with all that is left of r.
-func (x *search) queueIn(r *space.Region, best space.Box) (spec.Policy, space.Box) {
+func (x *search) queueIn(r *Region, best Box) (spec.Policy, Box) {
 	const steps = 40
 	h, late := r.Hull(), x.late()
 	at := func(t time.Duration) spec.Policy {
 		b := best
 		b.T1, b.T2 = t, t
-		return space.Complete(queueOf(r.Kind.Written(b), x.queue.passing))
+		return Complete(queueOf(r.Kind.Written(b), x.queue.passing))
 	}
 	explains := func(t time.Duration) bool { return !x.fails(spec.Limit{at(t)}) }
 	times := []time.Duration{best.T1}
@@ -138,7 +136,7 @@ func (x *search) queueIn(r *space.Region, best space.Box) (spec.Policy, space.Bo
 	left.T1, left.T2 = max(h.T1, times[0]-step), min(h.T2, times[len(times)-1]+step)
 	left.Q1, left.Q2 = best.Q1, best.Q1
 	if round := queueOf(r.Kind.Rounded(left), x.queue.passing); !x.fails(spec.Limit{round}) {
-		return space.Complete(round), left
+		return Complete(round), left
 	}
 	if t := r.Kind.Conventional(left).T1; explains(t) {
 		return at(t), left
@@ -149,7 +147,7 @@ func (x *search) queueIn(r *space.Region, best space.Box) (spec.Policy, space.Bo
 // laterStill supposes later decisions as long as the delays refute the only queue that is left. The guess was
 // wrong then, and so was what it refuted.
 func (x *search) laterStill() {
-	last, late := trip.Slowest(x.judged()), x.late()
+	last, late := Slowest(x.judged()), x.late()
 	for x.queue.without != nil && len(x.regions) == 1 && x.queue.within < last && !x.recorded() &&
 		!late() {
 		r := x.regions[0]
@@ -157,7 +155,7 @@ func (x *search) laterStill() {
 			return
 		}
 		x.queue.within, x.regions, x.gone = min(4*x.queue.within, last), queues(x.queue.without), nil
-		x.narrow(space.ManyAsked)
+		x.narrow(ManyAsked)
 	}
 }
 
@@ -169,13 +167,13 @@ func (x *search) byDelays() {
 	r := x.regions[0]
 	p, left := x.queueIn(r, r.Hull().Conventional())
 	if left.Single(0, 0) && !x.fails(spec.Limit{p}) {
-		r.Live, r.Doubtful = []space.Box{left}, nil
+		r.Live, r.Doubtful = []Box{left}, nil
 	}
 }
 
 // passed is how many requests after the first phase were admitted in a row without waiting.
 func passed(tl *timeline.Timeline) int64 {
-	soon, n := trip.Unqueued(tl), int64(0)
+	soon, n := Unqueued(tl), int64(0)
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
 		if o.Phase == firstPhase || o.Outcome != timeline.Allowed {
@@ -217,7 +215,7 @@ func (x *search) doubtQueue() {
 	}
 	x.queue.unlike = x.regions
 	x.noQueue()
-	x.narrow(space.ManyAsked)
+	x.narrow(ManyAsked)
 }
 
 // delaysAs is the share of the admitted requests whose delays are those of q.
@@ -226,7 +224,7 @@ func delaysAs(q spec.Policy, tl *timeline.Timeline) float64 {
 	if err != nil {
 		return 0
 	}
-	soon := trip.Unqueued(tl)
+	soon := Unqueued(tl)
 	early := soon + q.Rate.Per/time.Duration(2*q.Rate.N) + 2*time.Millisecond
 	state, right, admitted := l.Init(), 0, 0
 	for i := range tl.Observations {

@@ -7,9 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -26,7 +23,7 @@ func TestQueuesAreNamedByTheirDelays(t *testing.T) {
 			t.Fatal(err)
 		}
 		res := Identify(t.Context(), simulate(t, limit, seed), budget(limit))
-		if res.Verdict != identity.Identified {
+		if res.Verdict != Identified {
 			t.Errorf("%s: got %s, want it named", text, res.Summary())
 			continue
 		}
@@ -43,7 +40,7 @@ func TestAQueueHasTheMiddleOfWhatIsLeft(t *testing.T) {
 	s := simulate(t, limit, 21)
 	s.trip, s.jitter, s.lost = 80*time.Millisecond, 40*time.Millisecond, 0.05
 	res := Identify(t.Context(), s, budget(limit))
-	if res.Verdict != identity.Identified {
+	if res.Verdict != Identified {
 		t.Fatalf("got %s, want it named", res.Summary())
 	}
 	right(t, limit, res)
@@ -52,7 +49,7 @@ func TestAQueueHasTheMiddleOfWhatIsLeft(t *testing.T) {
 // working is a target whose requests take a while after they are admitted.
 type working struct{ *simulated }
 
-func (s working) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
+func (s working) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
 	all, err := s.simulated.Send(ctx, p)
 	for i := range all {
 		if all[i].Outcome == timeline.Allowed {
@@ -80,7 +77,7 @@ func TestOneAtATimeIsNoQueue(t *testing.T) {
 // come up to 150 ms late.
 type hurried struct{ *simulated }
 
-func (s hurried) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
+func (s hurried) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
 	often := 8
 	if s.now > 10*time.Second {
 		often = 2
@@ -102,10 +99,10 @@ func TestAQueueOnABusyMachineIsAmongWhatIsLeft(t *testing.T) {
 	for _, seed := range seeds {
 		res := Identify(t.Context(), hurried{simulate(t, limit, seed)}, usualBudget())
 		t.Logf("seed %d: %s: %s", seed, res.Summary(), res.Stopped)
-		if res.Verdict == identity.Identified {
+		if res.Verdict == Identified {
 			right(t, limit, res)
 		}
-		if !slices.ContainsFunc(res.Found, func(c identity.Candidate) bool {
+		if !slices.ContainsFunc(res.Found, func(c Candidate) bool {
 			return c.Limit[0].Queued() && c.Measured.Burst.Lo <= 5 && c.Measured.Burst.Hi >= 5 &&
 				c.Measured.Rate.Lo <= 2.5 && c.Measured.Rate.Hi >= 2.5
 		}) {
@@ -120,9 +117,9 @@ func TestAQueueOnABusyMachineIsAmongWhatIsLeft(t *testing.T) {
 func TestOnePlaceTooFewIsNoOtherQueue(t *testing.T) {
 	truth := parsed(t, "leaky-bucket-queue,rate=24/13s,queue=24,undelayed=12")
 	x := &search{o: usualBudget(), s: simulate(t, truth, 193), tl: &timeline.Timeline{}}
-	for _, p := range []plan.Phase{{Requests: 1}, {Rest: 20 * time.Millisecond, Requests: 28,
+	for _, p := range []Phase{{Requests: 1}, {Rest: 20 * time.Millisecond, Requests: 28,
 		Every: 20 * time.Millisecond}, {Rest: 6 * time.Second, Requests: 18, Every: 20 * time.Millisecond}} {
-		x.queue.without = []*space.Region{} // so requests do not wait for earlier answers
+		x.queue.without = []*Region{} // so requests do not wait for earlier answers
 		x.send(t.Context(), p)
 	}
 	for _, rate := range []string{"24/13s", "24/13010ms"} {
@@ -137,7 +134,7 @@ func TestOnePlaceTooFewIsNoOtherQueue(t *testing.T) {
 // Endpoint sends so.
 type serial struct{ *simulated }
 
-func (s serial) Send(ctx context.Context, p plan.Phase) (all []timeline.Observation, err error) {
+func (s serial) Send(ctx context.Context, p Phase) (all []timeline.Observation, err error) {
 	if p.AtOnce > 1 {
 		return s.simulated.Send(ctx, p)
 	}
@@ -161,7 +158,7 @@ func TestAQueueDeniesNoneThatComeOneByOne(t *testing.T) {
 		"leaky-bucket-queue,rate=10/s,queue=40,undelayed=20"} {
 		limit := parsed(t, text)
 		res := Identify(t.Context(), serial{simulate(t, limit, 1)}, usualBudget())
-		if res.Verdict != identity.Identified || res.Sent() > 250 {
+		if res.Verdict != Identified || res.Sent() > 250 {
 			t.Errorf("%s: got %s with %d requests, want it named with 250", text, res.Summary(), res.Sent())
 			continue
 		}
@@ -177,7 +174,7 @@ func TestAQueueWithAPlaceIsToldFromOneWithout(t *testing.T) {
 		for seed := range uint64(4) {
 			limit := parsed(t, text)
 			res := Identify(t.Context(), serial{simulate(t, limit, 330+seed)}, budget(limit))
-			if res.Verdict != identity.Identified || res.Sent() > 200 {
+			if res.Verdict != Identified || res.Sent() > 200 {
 				t.Errorf("%s, seed %d: got %s with %d requests, want it named with 200", limit, seed,
 					res.Summary(), res.Sent())
 				continue

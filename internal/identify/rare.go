@@ -7,12 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/refute"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Rare kinds are asked only where every usual kind is refuted, so that no usual limit gets the name of a rare
@@ -30,7 +27,7 @@ func (x *search) widen(ctx context.Context) bool {
 	}
 	usual, gone := x.regions, x.gone // only usual kinds are told as the nearest
 	x.rare = true
-	for _, kinds := range []func() []*space.Region{x.clocks, x.starts, x.pairs, x.bans} {
+	for _, kinds := range []func() []*Region{x.clocks, x.starts, x.pairs, x.bans} {
 		x.regions = kinds()
 		for rounds := 4; rounds > 0 && len(x.regions) > 0 && len(x.likely()) == 0; rounds-- {
 			x.narrow(widenAsked)
@@ -47,7 +44,7 @@ func (x *search) widen(ctx context.Context) bool {
 // stands tells whether the judge finds nothing against some kind that is left, or has no time to say so.
 func (x *search) stands() bool {
 	late := x.late()
-	return slices.ContainsFunc(x.likely(), func(r *space.Region) bool {
+	return slices.ContainsFunc(x.likely(), func(r *Region) bool {
 		_, ok := x.candidate(r)
 		return ok || late()
 	})
@@ -73,7 +70,7 @@ const longestCoarse = 30 * time.Second
 
 // OfWholeSeconds returns the limiters of such products with a quota and a window, the window rounded to whole
 // seconds down and up. There are none where the quota is below 1.
-func OfWholeSeconds(quota int64, window time.Duration) (out []verdict.Explanation) {
+func OfWholeSeconds(quota int64, window time.Duration) (out []result.Explanation) {
 	windows := []time.Duration{window.Truncate(time.Second)}
 	if windows[0] != window {
 		windows = append(windows, windows[0]+time.Second)
@@ -81,7 +78,7 @@ func OfWholeSeconds(quota int64, window time.Duration) (out []verdict.Explanatio
 	for _, k := range coarseKinds {
 		for _, w := range windows {
 			if limit, err := spec.Parse(fmt.Sprintf(k.spec, quota, w)); err == nil {
-				out = append(out, verdict.Explanation{Text: k.text + byTheSecond, Limit: limit})
+				out = append(out, result.Explanation{Text: k.text + byTheSecond, Limit: limit})
 			}
 		}
 	}
@@ -91,30 +88,30 @@ func OfWholeSeconds(quota int64, window time.Duration) (out []verdict.Explanatio
 // ByOneClock tells whether one clock of whole seconds explains a recording with a limit of OfWholeSeconds
 // against which the judge finds nothing. It says yes to recordings of several clients.
 func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool {
-	return refute.Asker(nil).BySeconds(tl, limit)
+	return Asker(nil).BySeconds(tl, limit)
 }
 
 // clocks returns the limiters with a clock of whole seconds. Their quotas are numbers of requests that were
 // admitted in a row. Their windows ended while requests were sent.
-func (x *search) clocks() (out []*space.Region) {
+func (x *search) clocks() (out []*Region) {
 	tl := x.shown()
 	quotas := inARow(tl)
 	for _, c := range coarseKinds {
-		var boxes []space.Box
-		var k *space.Kind
+		var boxes []Box
+		var k *Kind
 		for _, q := range quotas {
 			for w := time.Second; w <= min(longestCoarse, tl.End()); w += time.Second {
 				limit, err := spec.Parse(fmt.Sprintf(c.spec, q, w))
 				if err != nil {
 					continue
 				}
-				k = &space.Kind{Class: []spec.Algorithm{limit[0].Algorithm}, Text: c.text + byTheSecond,
+				k = &Kind{Class: []spec.Algorithm{limit[0].Algorithm}, Text: c.text + byTheSecond,
 					Base: limit[0], Seconds: true}
-				boxes = append(boxes, space.Box{Q1: q, Q2: q, T1: w, T2: w})
+				boxes = append(boxes, Box{Q1: q, Q2: q, T1: w, T2: w})
 			}
 		}
 		if len(boxes) > 0 {
-			out = append(out, &space.Region{Kind: k, Live: boxes})
+			out = append(out, &Region{Kind: k, Live: boxes})
 		}
 	}
 	return out
@@ -122,7 +119,7 @@ func (x *search) clocks() (out []*space.Region) {
 
 // coarse returns the limiters with a clock of whole seconds that explain the recording as c does, whose
 // window is no whole number of seconds.
-func (x *search) ofWholeSeconds(c identity.Candidate) (out []identity.Candidate) {
+func (x *search) ofWholeSeconds(c Candidate) (out []Candidate) {
 	p := c.Limit[0]
 	if !p.HasWindow() || c.Most > longestCoarse || c.Lasts(time.Second) || x.rare || len(c.Limit) > 1 {
 		return nil
@@ -134,7 +131,7 @@ func (x *search) ofWholeSeconds(c identity.Candidate) (out []identity.Candidate)
 		}
 		if x.asker.Explains(tl, e.Limit) && x.asker.BySeconds(tl, e.Limit) {
 			w := e.Limit[0].Rate.Per
-			out = append(out, identity.Candidate{Text: e.Text, Class: []spec.Algorithm{e.Limit[0].Algorithm},
+			out = append(out, Candidate{Text: e.Text, Class: []spec.Algorithm{e.Limit[0].Algorithm},
 				Limit: e.Limit, Measured: c.Measured, Least: w, Most: w})
 		}
 	}
@@ -165,25 +162,25 @@ func inARow(tl *timeline.Timeline) (out []int64) {
 
 // starts returns the buckets that may not have been full for a new client, who found no more units than were
 // admitted before the first denial.
-func (x *search) starts() []*space.Region {
+func (x *search) starts() []*Region {
 	if !x.o.Fresh || x.skip > 0 {
 		return nil
 	}
 	all := x.shown().Observations
 	n := slices.IndexFunc(all, func(o timeline.Observation) bool { return o.Outcome == timeline.Denied })
-	k := space.StartKind(int64(max(n, 0)))
-	return []*space.Region{{Kind: k, Live: []space.Box{x.widest(k)}}}
+	k := StartKind(int64(max(n, 0)))
+	return []*Region{{Kind: k, Live: []Box{x.widest(k)}}}
 }
 
 // bans returns the usual kinds with a ban after a denial.
-func (x *search) bans() (out []*space.Region) {
-	for _, k := range space.Simple() {
+func (x *search) bans() (out []*Region) {
+	for _, k := range Simple() {
 		banned := *k
 		banned.Text += " that bans whom it denied"
 		banned.Bans, banned.Searched = true, true
 		b := x.widest(&banned)
 		if b.D1, b.D2 = x.pace.every/2, longestBan(x.shown()); b.D1 <= b.D2 {
-			out = append(out, &space.Region{Kind: &banned, Live: []space.Box{b}})
+			out = append(out, &Region{Kind: &banned, Live: []Box{b}})
 		}
 	}
 	return out
@@ -213,17 +210,17 @@ const mostBefore = 2
 
 // pairs are pairs of limits. The first of each pair explained all requests before the last experiment. The
 // second is of a usual kind.
-func (x *search) pairs() []*space.Region {
-	var out []*space.Region
+func (x *search) pairs() []*Region {
+	var out []*Region
 	for _, first := range x.trail[:min(len(x.trail), mostBefore)] {
-		for _, k := range space.Simple() {
+		for _, k := range Simple() {
 			b := x.widest(k)
 			if b.T1 = max(b.T1, first.Hull().T1); b.T1 >= b.T2 {
 				continue
 			}
-			a := &space.Region{Kind: first.Kind, Live: slices.Clone(first.Live),
+			a := &Region{Kind: first.Kind, Live: slices.Clone(first.Live),
 				Doubtful: slices.Clone(first.Doubtful)}
-			r := &space.Region{Kind: k, Live: []space.Box{b}, Beside: a}
+			r := &Region{Kind: k, Live: []Box{b}, Beside: a}
 			a.Beside = r
 			out = append(out, r)
 		}
@@ -234,18 +231,18 @@ func (x *search) pairs() []*space.Region {
 // recall remembers what is left of the usual kinds, for the time when nothing is left: those with a policy
 // that stands first. Counters of all roundings are no part of a pair.
 func (x *search) recall() {
-	fine := func(r *space.Region) bool { return r.Fine }
+	fine := func(r *Region) bool { return r.Fine }
 	if x.rare || len(x.regions) == 0 || slices.ContainsFunc(x.regions, fine) {
 		return
 	}
-	var trail []*space.Region
+	var trail []*Region
 	for _, r := range x.regions {
 		if len(r.Kind.Parts) == 0 {
-			trail = append(trail, &space.Region{Kind: r.Kind, Live: slices.Clone(r.Live),
+			trail = append(trail, &Region{Kind: r.Kind, Live: slices.Clone(r.Live),
 				Doubtful: slices.Clone(r.Doubtful)})
 		}
 	}
-	slices.SortStableFunc(trail, func(a, b *space.Region) int {
+	slices.SortStableFunc(trail, func(a, b *Region) int {
 		return min(len(b.Live), 1) - min(len(a.Live), 1)
 	})
 	if len(trail) > 0 {

@@ -10,10 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // mostRecorded is how many observations of several recordings are judged together.
@@ -21,19 +19,19 @@ const mostRecorded = 5000
 
 // Recorded finds out which limit made recordings, and sends nothing. It uses the options Fresh, Sharp and
 // Think, and takes about twice Think. Recordings that tell nothing are Open.
-func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *identity.Result {
+func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result {
 	tl := together(all)
 	o.MaxRequests, o.Every = max(1, len(tl.Observations)), time.Millisecond
 	o.MaxTime = max(tl.End(), time.Second)
 	x := begun(&replay{tl: tl}, o, ctx.Done())
 	x.tl = tl
-	var queue *identity.Result
+	var queue *Result
 	x.pace.every, x.stopped = near, "these requests do not tell more"
 	switch {
 	case len(tl.Observations) == 0:
 		x.stopped = "no recorded request has the same limit throughout its recording"
 	case tl.Counts().Denied == 0:
-		x.stopped = identity.Undenied
+		x.stopped = Undenied
 	default:
 		if queued(tl, "") {
 			x.asQueue()
@@ -161,7 +159,7 @@ func together(all []*timeline.Timeline) *timeline.Timeline {
 // whether both sides of it were judged.
 func oneLimitThroughout(tl *timeline.Timeline) bool {
 	t := &tl.Header.Judged
-	if t.Conformance != "" && t.Conformance != string(verdict.Exact) || t.Shared || t.SingleUnits {
+	if t.Conformance != "" && t.Conformance != string(result.Exact) || t.Shared || t.SingleUnits {
 		return false
 	}
 	return len(t.Limits) == 0 || len(t.Limits) == 1 && len(t.Limits[0].Phases)+len(t.Limits[0].Undecided) == 0
@@ -180,7 +178,7 @@ func (s *replay) Wait() time.Duration { return 0 }
 func (s *replay) Header() timeline.Header { return s.tl.Header }
 
 // Send sends nothing.
-func (s *replay) Send(context.Context, plan.Phase) ([]timeline.Observation, error) { return nil, nil }
+func (s *replay) Send(context.Context, Phase) ([]timeline.Observation, error) { return nil, nil }
 
 // recorded tells that nothing is sent.
 func (x *search) recorded() bool {

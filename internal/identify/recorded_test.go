@@ -7,9 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -19,7 +16,7 @@ import (
 func recordedOf(t *testing.T, limit spec.Limit) []*timeline.Timeline {
 	var out []*timeline.Timeline
 	const ms = time.Millisecond
-	for seed, phases := range [][]plan.Phase{
+	for seed, phases := range [][]Phase{
 		{{Requests: 12, Every: 2 * ms}, {Rest: 1900 * ms, Requests: 12, Every: 2 * ms}},
 		{{Requests: 90, Every: 77 * ms}, {Rest: 2600 * ms, Requests: 5, Every: 2 * ms},
 			{Rest: 1400 * ms, Requests: 12, Every: 2 * ms}, {Rest: 700 * ms, Requests: 8, Every: 2 * ms}},
@@ -49,7 +46,7 @@ func TestRecordingsAreRead(t *testing.T) {
 			t.Fatal(err)
 		}
 		res := Recorded(t.Context(), recordedOf(t, limit), Options{Fresh: true})
-		t.Logf("%s", res.Text(identity.About{Recording: "timeline.ndjson"}))
+		t.Logf("%s", res.Text(About{Recording: "timeline.ndjson"}))
 		fits(t, res)
 		is := false
 		for _, c := range res.Found {
@@ -66,15 +63,15 @@ func TestRecordingsAreRead(t *testing.T) {
 func TestWhatARecordingLeavesIsToldSharply(t *testing.T) {
 	s, tl := simulate(t, parsed(t, "token-bucket,rate=10/s,burst=20"), 1), &timeline.Timeline{}
 	for range 4 {
-		burst := plan.Phase{Rest: 10 * time.Second, Requests: 30, Every: 10 * time.Millisecond}
+		burst := Phase{Rest: 10 * time.Second, Requests: 30, Every: 10 * time.Millisecond}
 		seen, _ := s.Send(t.Context(), burst)
 		tl.Observations = append(tl.Observations, seen...)
 	}
 	tl.Header = s.Header()
-	left := func(sharp bool) space.Box {
-		r := &space.Region{Kind: space.Kinds()[0], Sharp: sharp, Over: func() bool { return false },
-			Live: []space.Box{{Q1: 1, Q2: 100, T1: time.Millisecond, T2: time.Minute}}}
-		r.Narrow(tl, space.ManyAsked)
+	left := func(sharp bool) Box {
+		r := &Region{Kind: Kinds()[0], Sharp: sharp, Over: func() bool { return false },
+			Live: []Box{{Q1: 1, Q2: 100, T1: time.Millisecond, T2: time.Minute}}}
+		r.Narrow(tl, ManyAsked)
 
 		return r.Hull()
 	}
@@ -88,7 +85,7 @@ func TestALogFromAmidTrafficSaysWhatWouldTell(t *testing.T) {
 	tl := recordedOf(t, parsed(t, "token-bucket,rate=5/s,burst=6"))[0]
 	tl.Header.CompleteFrom, tl.Header.CompleteUntil = time.Millisecond, tl.End()
 	res := Recorded(t.Context(), []*timeline.Timeline{tl}, Options{Think: time.Second})
-	if res.Verdict != identity.Open || !strings.Contains(res.Next, "--complete") {
+	if res.Verdict != Open || !strings.Contains(res.Next, "--complete") {
 		t.Errorf("got %s and %q, want --complete named", res.Verdict, res.Next)
 	}
 }
@@ -126,7 +123,7 @@ func TestARecordingOfSeveralLimitsIsNotRead(t *testing.T) {
 	limit := spec.Limit{{Algorithm: spec.FixedWindow, Rate: spec.Rate{N: 5, Per: time.Second}}}
 	all := recordedOf(t, limit)[:1]
 	all[0].Header.Judged.Limits = []timeline.PhaseLimit{{Limit: "a", Phases: []string{"b"}}}
-	if res := Recorded(t.Context(), all, Options{}); res.Verdict != identity.Open || len(res.Found) > 0 {
+	if res := Recorded(t.Context(), all, Options{}); res.Verdict != Open || len(res.Found) > 0 {
 		t.Errorf("got %s, want it open with nothing found", res.Summary())
 	}
 }
@@ -153,7 +150,7 @@ func TestALogWhoseAnswersTakeLongIsNoQueue(t *testing.T) {
 			t.Errorf("seed %d: got %s, want a token bucket that may be one of 20 first", seed, res.Summary())
 		}
 		for _, c := range res.Found {
-			if c.Class[0] == spec.LeakyBucketQueue && res.Verdict == identity.Identified {
+			if c.Class[0] == spec.LeakyBucketQueue && res.Verdict == Identified {
 				t.Errorf("seed %d: got %s, and nothing waited for a place", seed, c.Limit)
 			}
 		}
@@ -163,7 +160,7 @@ func TestALogWhoseAnswersTakeLongIsNoQueue(t *testing.T) {
 // TestAQueueIsSeenInAllOfARecording: the last phase may have one request, which did not wait.
 func TestAQueueIsSeenInAllOfARecording(t *testing.T) {
 	s, tl := simulate(t, parsed(t, "leaky-bucket-queue,rate=5/2s,queue=4"), 1), &timeline.Timeline{}
-	for _, p := range []plan.Phase{{Name: "crowd", Requests: 8, Every: 20 * time.Millisecond},
+	for _, p := range []Phase{{Name: "crowd", Requests: 8, Every: 20 * time.Millisecond},
 		{Name: "one", Rest: 3 * time.Second, Requests: 1}} {
 		seen, _ := s.Send(t.Context(), p)
 		for _, o := range seen {

@@ -9,10 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/clients"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -25,16 +23,16 @@ type Sender interface {
 	Wait() time.Duration
 	// Header is what is known about the clocks.
 	Header() timeline.Header
-	Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error)
+	Send(ctx context.Context, p Phase) ([]timeline.Observation, error)
 }
 
 // spare is how many requests may still be sent to name the limit. Once something was denied, a quarter of all
 // is kept to find out what tells clients apart. That must be wanted, and the quarter must suffice.
 func (x *search) spare() int {
 	most := x.o.MaxRequests
-	asker, can := x.s.(clients.Asker)
+	asker, can := x.s.(ClientsAsker)
 	if can && !x.o.Alike && x.tl.Counts().Denied > 0 {
-		if kept := most / 4; clients.Costs(x.drained(), asker.Ways()) <= kept {
+		if kept := most / 4; ClientsCosts(x.drained(), asker.Ways()) <= kept {
 			most -= kept
 		}
 	}
@@ -68,7 +66,7 @@ const (
 )
 
 // send sends one phase within the budget. It reports false where nothing more must be sent.
-func (x *search) send(ctx context.Context, p plan.Phase) bool {
+func (x *search) send(ctx context.Context, p Phase) bool {
 	switch left := x.spare(); {
 	case left <= 0:
 		x.stopped = requestsUsed
@@ -129,8 +127,8 @@ func trouble(tl *timeline.Timeline) string {
 	if errors < MostLost && unknown < MostLost && !refused {
 		return ""
 	}
-	if why, down := cause.Unreachable(tl); down {
-		if mend := cause.Remedy(tl); mend != "" {
+	if why, down := transport.CauseUnreachable(tl); down {
+		if mend := transport.CauseRemedy(tl); mend != "" {
 			why += " (" + strings.ReplaceAll(mend, "; ", ", or ") + ")" // a semicolon ends a reason
 		}
 		return why
@@ -140,21 +138,21 @@ func trouble(tl *timeline.Timeline) string {
 		seen = fmt.Sprintf("status %d", last.Status)
 	}
 	return fmt.Sprintf("%s neither admitted nor denied (%s): %s",
-		quantity.Plural(max(unknown, errors), "request"), seen, unclear(tl, &last))
+		text.Plural(max(unknown, errors), "request"), seen, unclear(tl, &last))
 }
 
 // unclear asks the user what may be wrong with a request that was neither admitted nor denied.
 func unclear(tl *timeline.Timeline, o *timeline.Observation) string {
 	switch {
-	case o.Answered && slices.Contains(tl.Header.Notes, cause.NoCertificate):
-		return cause.Certify
+	case o.Answered && slices.Contains(tl.Header.Notes, transport.CauseNoCertificate):
+		return transport.CauseCertify
 	case o.Answered && (o.Status == http.StatusUnauthorized || o.Status == http.StatusForbidden):
 		return fmt.Sprintf("is the key right (-H 'NAME: VALUE'), or is this a denial (--denied %d)?",
 			o.Status)
 	case !o.Answered && o.Error == "timeout" && everLater(tl) > 0:
 		return fmt.Sprintf("admissions took ever longer, at last %s, so the limit delays requests, and "+
 			"denied none of these (leaky-bucket-queue,rate=RATE,queue=N describes that)",
-			quantity.Brief(everLater(tl)))
+			text.Brief(everLater(tl)))
 	default:
 		return "is it the right URL, and which status denies (--denied)?"
 	}
@@ -177,8 +175,8 @@ func everLater(tl *timeline.Timeline) (last time.Duration) {
 }
 
 // perform makes an experiment that was planned some time ago. It reports false where nothing more is sent.
-func (x *search) perform(ctx context.Context, e plan.Experiment, planned time.Duration) bool {
-	x.made[plan.Family(e)]++
+func (x *search) perform(ctx context.Context, e Experiment, planned time.Duration) bool {
+	x.made[Family(e)]++
 	x.made[e.Phases[0].Name]++
 	e.Phases[0].Rest = x.rest(e.Phases[0].Rest, planned)
 	for _, p := range e.Phases {

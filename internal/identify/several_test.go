@@ -7,9 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/refute"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -39,11 +36,11 @@ func bursts(admitted, denied int) []timeline.Observation {
 // usualBudget is the default budget of the command.
 func usualBudget() Options {
 	return Options{Fresh: true,
-		Budget: identity.Budget{MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute}}
+		Budget: Budget{MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute}}
 }
 
 // among returns the candidate that is the truth; nil where none is.
-func among(truth spec.Limit, res *identity.Result) *identity.Candidate {
+func among(truth spec.Limit, res *Result) *Candidate {
 	for i, c := range res.Found {
 		if len(c.Limit) != len(truth) || truth[0].Ban > 0 != (c.Limit[0].Ban > 0) {
 			continue
@@ -86,7 +83,7 @@ func TestTwoLimitsAreFound(t *testing.T) {
 				t.Errorf("got %s, want it among what is left", res.Summary())
 			}
 			for _, c := range res.Found {
-				if !refute.Asker(nil).Explains(res.Timeline, c.Limit) {
+				if !Asker(nil).Explains(res.Timeline, c.Limit) {
 					t.Errorf("%s is told, and its own recording refutes it", c.Limit)
 				}
 			}
@@ -122,7 +119,7 @@ type policied struct {
 	told string
 }
 
-func (s policied) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
+func (s policied) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
 	all, err := s.simulated.Send(ctx, p)
 	for i := range all {
 		all[i].Fields = timeline.Fields{{Name: "Ratelimit-Policy", Value: s.told}}
@@ -147,10 +144,10 @@ func TestALimitThatIsToldBesideIsReached(t *testing.T) {
 			t.Parallel()
 			limit := parsed(t, tt.truth)
 			res := Identify(t.Context(), policied{simulate(t, limit, 3), tt.told}, usualBudget())
-			t.Log(res.Text(identity.About{Budget: usualBudget().Budget}))
+			t.Log(res.Text(About{Budget: usualBudget().Budget}))
 			if tt.also != "" {
 				also := strings.Join(res.Also, "; ")
-				if res.Verdict != identity.Identified || !strings.Contains(also, tt.also) {
+				if res.Verdict != Identified || !strings.Contains(also, tt.also) {
 					t.Errorf("got %s, also %q, want %q", res.Summary(), res.Also, tt.also)
 				}
 				return

@@ -20,17 +20,15 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/identify"
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // nearby is a Sender in front of an embedded target, in the virtual time of a bubble.
 type nearby struct {
-	target  *target.Target
+	target  *lab.Target
 	started time.Time
 	// way is the time to the target and back. jitter is added to each at random. lost is the share of lost
 	// answers.
@@ -83,7 +81,7 @@ func (s *nearby) ask(ctx context.Context) timeline.Observation {
 }
 
 // Send sends the requests of a phase, with so many under way at once as it says, or else one by one.
-func (s *nearby) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
+func (s *nearby) Send(ctx context.Context, p identify.Phase) ([]timeline.Observation, error) {
 	time.Sleep(p.Rest)
 	var out []timeline.Observation
 	var wg sync.WaitGroup
@@ -176,7 +174,7 @@ func usualText(r *rand.Rand) string {
 }
 
 // apart says in what a truth differs from a candidate that can be seen from outside; empty: in nothing.
-func apart(truth spec.Limit, c *identity.Candidate) string {
+func apart(truth spec.Limit, c *identify.Candidate) string {
 	p, got := truth[0], c.Limit[0]
 	rate := func(p spec.Policy) float64 { return float64(p.Rate.N) / p.Rate.Per.Seconds() }
 	single := p.Full() == 1 && got.Full() == 1
@@ -212,7 +210,7 @@ type score struct {
 }
 
 // add judges the answer about one limit.
-func (s *score) add(t *testing.T, truth spec.Limit, res *identity.Result) {
+func (s *score) add(t *testing.T, truth spec.Limit, res *identify.Result) {
 	t.Helper()
 	s.all.Add(1)
 	sent := len(res.Timeline.Observations)
@@ -223,7 +221,7 @@ func (s *score) add(t *testing.T, truth spec.Limit, res *identity.Result) {
 	}
 	for i := range res.Found {
 		j, err := check.Judge(res.Timeline, res.Found[i].Limit, check.Options{SkipMeasure: true})
-		if err != nil || j.Verdict == verdict.Fail {
+		if err != nil || j.Verdict == result.Fail {
 			s.refuted.Add(1)
 			t.Errorf("%s: lists %s, which check refutes", truth, res.Found[i].Limit)
 		}
@@ -234,16 +232,16 @@ func (s *score) add(t *testing.T, truth spec.Limit, res *identity.Result) {
 	}
 	text := fmt.Sprintf("%s: %s %s after %d in %s", truth, why, res.Summary(), sent, res.Timeline.End())
 	switch {
-	case res.Verdict == identity.Identified && why == "":
+	case res.Verdict == identify.Identified && why == "":
 		s.named.Add(1)
-	case res.Verdict == identity.Identified:
+	case res.Verdict == identify.Identified:
 		s.wrong.Add(1)
 		t.Errorf("wrong name: %s", text)
 		return
 	case why == "" && len(res.Found) <= 3:
 		s.listed.Add(1)
 		text = "listed: " + text
-	case res.Verdict == identity.None:
+	case res.Verdict == identify.None:
 		s.none.Add(1)
 		t.Errorf("none: %s", text)
 	default:
@@ -262,8 +260,8 @@ func (s *score) String() string {
 
 // asked lets identify ask a target.
 func asked(t *testing.T, limit spec.Limit, seed uint64, far bool, most int,
-	every time.Duration) *identity.Result {
-	tgt, err := target.New(target.Options{Limit: limit})
+	every time.Duration) *identify.Result {
+	tgt, err := lab.New(lab.Options{Limit: limit})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +274,7 @@ func asked(t *testing.T, limit spec.Limit, seed uint64, far bool, most int,
 	s.started = time.Now()
 	whole := time.Duration(float64(limit[0].Rate.Per) * float64(limit[0].Full()) / float64(limit[0].Rate.N))
 	return identify.Identify(t.Context(), s, identify.Options{Fresh: true,
-		Budget: identity.Budget{MaxRequests: most, Every: every, MaxTime: 5*time.Minute + 20*whole}})
+		Budget: identify.Budget{MaxRequests: most, Every: every, MaxTime: 5*time.Minute + 20*whole}})
 }
 
 // seeds returns the seeds 0 to n-1, or those of RLCHECK_SEED: one, or a range with a dash.
@@ -311,7 +309,7 @@ func TestUsualLimitsOfAllSizes(t *testing.T) {
 			t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 				t.Parallel()
 				limit := usual(rand.New(rand.NewPCG(seed, 0)), 1000, most)
-				var res *identity.Result
+				var res *identify.Result
 				began := time.Now()
 				synctest.Test(t, func(t *testing.T) {
 					res = asked(t, limit, seed, os.Getenv("RLCHECK_FAR") != "",

@@ -6,10 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/refute"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // TestABucketThatIsNotFullForANewClientIsNamed: each usual kind was refuted, and the answer was none of
@@ -27,7 +24,7 @@ func TestABucketThatIsNotFullForANewClientIsNamed(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			res := Identify(t.Context(), simulate(t, parsed(t, text), 3), usualBudget())
-			if res.Verdict != identity.Identified || res.Found[0].Limit.String() != want {
+			if res.Verdict != Identified || res.Found[0].Limit.String() != want {
 				t.Errorf("got %s, want %s", res.Summary(), want)
 			}
 		})
@@ -39,10 +36,10 @@ func TestASilenceMakesNoNewClientOfABucketThatIsNotFull(t *testing.T) {
 	limit := parsed(t, "token-bucket,rate=2/s,burst=4,start=1")
 	x := begun(simulate(t, limit, 3), usualBudget(), nil)
 	for range 2 {
-		x.send(t.Context(), plan.Phase{Rest: 3 * time.Second, Requests: 12, Every: 20 * ms, Denials: 3})
+		x.send(t.Context(), Phase{Rest: 3 * time.Second, Requests: 12, Every: 20 * ms, Denials: 3})
 	}
 	for _, text := range []string{limit.String(), "token-bucket,rate=2/s,burst=1..9,start=0..1"} {
-		if refute.Asker(nil).Refuted(x.tl, parsed(t, text), verdict.Exact, false) {
+		if Asker(nil).Refuted(x.tl, parsed(t, text), result.Exact, false) {
 			t.Errorf("%s: got %s refuted", limit, text)
 		}
 	}

@@ -12,13 +12,10 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/refute"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
@@ -95,15 +92,15 @@ func TestStrangersAreNotNamedWrongly(t *testing.T) {
 				s.limiter = &stranger{right: s.limiter, step: step}
 				res := Identify(t.Context(), s, budget(limit))
 				t.Logf("%s after %d requests", res.Summary(), len(res.Timeline.Observations))
-				if res.Verdict == identity.None {
+				if res.Verdict == None {
 					none++
 				}
 				fits(t, res)
-				if res.Verdict != identity.Identified {
+				if res.Verdict != Identified {
 					return
 				}
 				j, err := check.Judge(res.Timeline, res.Found[0].Limit, check.Options{SkipMeasure: true})
-				if err != nil || j.Verdict == verdict.Fail {
+				if err != nil || j.Verdict == result.Fail {
 					t.Errorf("got %s, which does not explain the recording: %v", res.Found[0].Limit, err)
 				}
 			})
@@ -115,9 +112,9 @@ func TestStrangersAreNotNamedWrongly(t *testing.T) {
 }
 
 // fits fails the test unless the JSON of res fits docs/identity.schema.json.
-func fits(t *testing.T, res *identity.Result) {
+func fits(t *testing.T, res *Result) {
 	t.Helper()
-	text, err := res.JSON(identity.About{Partition: "header:X-Api-Key", Recording: "timeline.ndjson"})
+	text, err := res.JSON(About{Partition: "header:X-Api-Key", Recording: "timeline.ndjson"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +134,7 @@ func fits(t *testing.T, res *identity.Result) {
 // telling is a target whose answers state a limit in whole seconds.
 type telling struct{ *simulated }
 
-func (s telling) Send(ctx context.Context, p plan.Phase) ([]timeline.Observation, error) {
+func (s telling) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
 	all, err := s.simulated.Send(ctx, p)
 	for i := range all {
 		all[i].Fields = timeline.Fields{{Name: "X-Ratelimit-Limit", Value: "5"},
@@ -163,8 +160,8 @@ func TestAClockOfWholeSecondsIsNoOtherWindow(t *testing.T) {
 		fits(t, res)
 		t.Log(res.Summary())
 		right := slices.ContainsFunc(res.Found,
-			func(c identity.Candidate) bool { return c.Limit.String() == text })
-		if res.Verdict != identity.Identified && limit[0].Tick == 0 || !right {
+			func(c Candidate) bool { return c.Limit.String() == text })
+		if res.Verdict != Identified && limit[0].Tick == 0 || !right {
 			t.Errorf("%s: got %s", text, res.Summary())
 		}
 	}
@@ -185,7 +182,7 @@ func TestAClockOfWholeSecondsIsNamed(t *testing.T) {
 		o := usualBudget()
 		o.Fresh = false
 		res := Identify(t.Context(), serial{simulate(t, limit, 1)}, o)
-		if res.Verdict != identity.Identified || res.Found[0].Limit.String() != limit.String() {
+		if res.Verdict != Identified || res.Found[0].Limit.String() != limit.String() {
 			t.Errorf("%s: got %s: %s", limit, res.Summary(), res.Stopped)
 		}
 	}
@@ -204,7 +201,7 @@ func TestAClockOfWholeSecondsIsNoWindowOfSeconds(t *testing.T) {
 		o.Fresh = false
 		res := Identify(t.Context(), serial{s}, o)
 		fits(t, res)
-		if coarse := strings.HasSuffix(text, "tick=1s"); res.Verdict != identity.Identified ||
+		if coarse := strings.HasSuffix(text, "tick=1s"); res.Verdict != Identified ||
 			(res.Found[0].Limit[0].Tick > 0) != coarse {
 			t.Errorf("%s: got %s: %s", text, res.Summary(), res.Stopped)
 		}
@@ -224,7 +221,7 @@ func TestOneClockOfWholeSecondsExplainsItself(t *testing.T) {
 		x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
 		for range 20 {
 			rest := time.Duration(random.Int64N(int64(3 * time.Second)))
-			x.send(t.Context(), plan.Phase{Rest: rest, Requests: 7,
+			x.send(t.Context(), Phase{Rest: rest, Requests: 7,
 				Every: 30 * ms})
 		}
 		return x.tl
@@ -233,11 +230,11 @@ func TestOneClockOfWholeSecondsExplainsItself(t *testing.T) {
 		for seed := range uint64(6) {
 			text := fmt.Sprintf(k.spec, 5, time.Duration(1+seed%3)*time.Second)
 			tl := answers(text, seed, seed%2 == 1)
-			if !refute.Asker(nil).BySeconds(tl, parsed(t, text)) {
+			if !Asker(nil).BySeconds(tl, parsed(t, text)) {
 				t.Errorf("%s, seed %d: got its own recording refuted", text, seed)
 			}
 			tl = answers("fixed-window,rate=5/1400ms,phase=0s", seed, false)
-			if refute.Asker(nil).BySeconds(tl,
+			if Asker(nil).BySeconds(tl,
 				parsed(t, text)) {
 				t.Errorf("%s, seed %d: got a window of 1.4 s explained", text, seed)
 			}
@@ -259,10 +256,10 @@ func TestAClockOfWholeSecondsIsRefutedFromFarAway(t *testing.T) {
 			x := &search{o: usualBudget(), s: s, tl: &timeline.Timeline{}}
 			for range 20 {
 				rest := time.Duration(r.Int64N(int64(3 * time.Second)))
-				x.send(t.Context(), plan.Phase{Rest: rest, Requests: 7,
+				x.send(t.Context(), Phase{Rest: rest, Requests: 7,
 					Every: 30 * time.Millisecond})
 			}
-			if refute.Asker(nil).BySeconds(x.tl, parsed(t, fmt.Sprintf(k.spec, 5, time.Second))) {
+			if Asker(nil).BySeconds(x.tl, parsed(t, fmt.Sprintf(k.spec, 5, time.Second))) {
 				explained++
 			}
 		}
@@ -283,10 +280,10 @@ func TestAClockOfWholeSecondsDecidesInOrder(t *testing.T) {
 			text := strings.ReplaceAll(truth, "%s", (time.Duration(r.Int64N(1900)) * ms).String())
 			x := &search{o: usualBudget(), s: simulate(t, parsed(t, text), seed), tl: &timeline.Timeline{}}
 			for range 12 {
-				x.send(t.Context(), plan.Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 30,
+				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 30,
 					Every: 20 * ms, Denials: 2})
 			}
-			if got := refute.Asker(nil).BySeconds(x.tl, parsed(t, coarse)); got != (truth == coarse) {
+			if got := Asker(nil).BySeconds(x.tl, parsed(t, coarse)); got != (truth == coarse) {
 				t.Errorf("%s, seed %d: got it explained %v", text, seed, got)
 			}
 		}
@@ -337,10 +334,10 @@ func TestATickerOfSecondsExplainsItself(t *testing.T) {
 				s.lost = float64(seed%3) * 0.03
 				x := &search{o: usualBudget(), s: ours{s}, tl: &timeline.Timeline{}}
 				for range 16 {
-					x.send(t.Context(), plan.Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 8,
+					x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 8,
 						Every: 20 * ms, Denials: 2})
 				}
-				if !refute.Asker(nil).BySeconds(x.tl, limit) {
+				if !Asker(nil).BySeconds(x.tl, limit) {
 					t.Errorf("%s, set %s after a second, seed %d: got itself refuted", limit, place, seed)
 				}
 			}

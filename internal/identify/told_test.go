@@ -5,8 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -41,9 +39,9 @@ func TestLimitsOfAMinuteAreNamedByOneKey(t *testing.T) {
 			s.policy = tt.told
 			res := Identify(t.Context(), s, o)
 			t.Logf("%s after %s: %s", res.Summary(), res.Used.Round(time.Second), res.Stopped)
-			if res.Verdict == identity.Identified {
+			if res.Verdict == Identified {
 				right(t, limit, res)
-			} else if tt.named || res.Verdict == identity.None {
+			} else if tt.named || res.Verdict == None {
 				t.Errorf("got %s, want it named", res.Summary())
 			}
 		})
@@ -68,7 +66,7 @@ func TestABucketIsInStepWithItsRequestsOnly(t *testing.T) {
 			pace: pace{far: true}}, false},
 		"a recording": {"token-bucket,rate=10/s,burst=20", &search{s: &replay{tl: tl}, tl: tl}, false},
 	} {
-		tt.x.pace.every, tt.x.regions = 20*ms, []*space.Region{known(parsed(t, tt.bucket)[0])}
+		tt.x.pace.every, tt.x.regions = 20*ms, []*Region{known(parsed(t, tt.bucket)[0])}
 		if got := tt.x.inStep(); got != tt.want {
 			t.Errorf("%s: got %t, want %t", name, got, tt.want)
 		}

@@ -6,10 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/refute"
-	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -20,8 +17,8 @@ func TestTroubleNamesWhatIsMissing(t *testing.T) {
 	if got := trouble(tl); !strings.Contains(got, "(status 400): is it the right URL") {
 		t.Errorf("got %q", got)
 	}
-	tl.Header.Notes = []string{cause.NoCertificate}
-	if got := trouble(tl); !strings.HasSuffix(got, "(status 400): "+cause.Certify) {
+	tl.Header.Notes = []string{transport.CauseNoCertificate}
+	if got := trouble(tl); !strings.HasSuffix(got, "(status 400): "+transport.CauseCertify) {
 		t.Errorf("asked for a certificate: got %q", got)
 	}
 }
@@ -47,7 +44,7 @@ func TestAnInterruptedJudgementIsNotWaitedFor(t *testing.T) {
 	defer interrupt()
 	for _, began := range []bool{true, false} {
 		never, asked := make(chan bool), false
-		if refute.Asker(ctx.Done()).Ask(func() bool {
+		if Asker(ctx.Done()).Ask(func() bool {
 			asked = true
 			interrupt()
 			return <-never
@@ -68,7 +65,7 @@ func TestAnInterruptedSearchTellsWhatIsKnown(t *testing.T) {
 		defer interrupt()
 		o := usualBudget()
 		o.Think = time.Minute
-		o.OnPhase = func(p plan.Phase, _ *timeline.Timeline, _ []string) {
+		o.OnPhase = func(p Phase, _ *timeline.Timeline, _ []string) {
 			if p.Name == phase {
 				interrupt()
 			}
@@ -82,12 +79,12 @@ func TestAnInterruptedSearchTellsWhatIsKnown(t *testing.T) {
 			return 0
 		}
 		onPhase := o.OnPhase
-		o.OnPhase = func(p plan.Phase, tl *timeline.Timeline, left []string) {
+		o.OnPhase = func(p Phase, tl *timeline.Timeline, left []string) {
 			sent = len(tl.Observations)
 			onPhase(p, tl, left)
 		}
 		res := Identify(ctx, simulate(t, limit, 1), o)
-		if res.Verdict != identity.Open || res.Stopped != interrupted || len(res.Timeline.Observations) == 0 {
+		if res.Verdict != Open || res.Stopped != interrupted || len(res.Timeline.Observations) == 0 {
 			t.Errorf("in %s: got %s: %q after %d requests", phase, res.Verdict, res.Stopped,
 				len(res.Timeline.Observations))
 		}

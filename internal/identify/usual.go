@@ -6,8 +6,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
-	"github.com/rlcheck/rlcheck/internal/identify/plan"
-	"github.com/rlcheck/rlcheck/internal/identify/space"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -134,7 +132,7 @@ func (x *search) usualExperiment(ctx context.Context, most int) bool {
 	if x.made[usualName] >= min(most, len(usualRests)) || len(likely) == 0 {
 		return false
 	}
-	sure := &space.Region{Kind: likely[0].Kind, Beside: likely[0].Beside, Live: likely[0].Live}
+	sure := &Region{Kind: likely[0].Kind, Beside: likely[0].Beside, Live: likely[0].Live}
 	h, whole := sure.Hull(), sure.Recovery()
 	rest, fits := x.usualRest(whole, sure.Kind.Paced)
 	if fits || x.o.Fresh {
@@ -143,7 +141,7 @@ func (x *search) usualExperiment(ctx context.Context, most int) bool {
 	if !fits {
 		return false
 	}
-	return x.send(ctx, plan.Phase{Name: "quota-after-" + plan.Brief(rest), Rest: rest,
+	return x.send(ctx, Phase{Name: "quota-after-" + Brief(rest), Rest: rest,
 		Requests: sure.Kind.Spends(h, x.pace.every) + 3, Every: x.pace.every, Denials: 2})
 }
 
@@ -168,7 +166,7 @@ func (x *search) overrun(ctx context.Context) bool {
 // beyond is a quota that is stated beside the found limit, and the phase that reaches it.
 type beyond struct {
 	quota headers.Quota
-	phase plan.Phase
+	phase Phase
 }
 
 // beyonds are the larger quotas of longer windows that the first denial states, those that are reached first
@@ -194,7 +192,7 @@ func (x *search) beyonds() (out []beyond) {
 			continue
 		}
 		const more = 3
-		out = append(out, beyond{q, plan.Phase{Name: overrunName, Rest: every, Every: every, Denials: 2,
+		out = append(out, beyond{q, Phase{Name: overrunName, Rest: every, Every: every, Denials: 2,
 			Requests: int(max(0, q.Limit-x.admitted(q.Window))) + more}})
 	}
 	slices.SortStableFunc(out, func(a, b beyond) int { return a.phase.Requests - b.phase.Requests })

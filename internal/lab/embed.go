@@ -1,4 +1,3 @@
-// Package lab starts the embedded target that a scenario asks for.
 package lab
 
 import (
@@ -10,13 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/httpd"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/target"
-	"github.com/rlcheck/rlcheck/internal/target/proxy"
-	"github.com/rlcheck/rlcheck/internal/target/redisstore"
-	"github.com/rlcheck/rlcheck/internal/target/state"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -31,7 +25,7 @@ type Network interface {
 // Embedded is the target that a scenario asks for, with a proxy in front of it if the scenario compares with
 // an origin or its fault is one of a proxy.
 type Embedded struct {
-	target        *target.Target
+	target        *Target
 	where, origin string
 	stops         []func() error
 }
@@ -51,8 +45,8 @@ func Embed(s *scenario.Scenario, seed uint64, redis string, network Network) (*E
 }
 
 func (e *Embedded) start(s *scenario.Scenario, seed uint64, redis string, network Network) (err error) {
-	opts := target.Options{Limit: s.Limit, RetryAfter: s.Target.RetryAfter, Seed: seed, Rules: rulesOf(s),
-		OnStoreError: target.OnStoreError(s.Target.OnStoreError), ClientHeader: s.Target.ClientAddress}
+	opts := Options{Limit: s.Limit, RetryAfter: s.Target.RetryAfter, Seed: seed, Rules: rulesOf(s),
+		OnStoreError: OnStoreError(s.Target.OnStoreError), ClientHeader: s.Target.ClientAddress}
 	dress(&opts, s)
 	inProxy := ""
 	if opts.Fault = s.Target.Fault; proxyFault(s.Target.Fault) {
@@ -61,13 +55,13 @@ func (e *Embedded) start(s *scenario.Scenario, seed uint64, redis string, networ
 	if opts.Store, err = OpenStore(redis); err != nil {
 		return err
 	}
-	if e.target, err = target.New(opts); err != nil {
+	if e.target, err = New(opts); err != nil {
 		return err
 	}
 	e.stops = append(e.stops, e.target.Close)
 	h := keyed(s.Partition, e.target)
 	if s.Target.Protocol == scenario.H2 {
-		h = target.GRPC(h, target.GRPCExhausted) // for scenarios of gRPC
+		h = GRPC(h, GRPCExhausted) // for scenarios of gRPC
 	}
 	if e.where, err = e.listen(network, h); err != nil {
 		return err
@@ -94,7 +88,7 @@ func (e *Embedded) front(fault string, network Network) error {
 	}
 	way := &http.Transport{DialContext: network.Dial, DisableCompression: true, MaxIdleConnsPerHost: 512}
 	e.stops = append(e.stops, func() error { way.CloseIdleConnections(); return nil })
-	p, err := target.NewProxy(fault, proxy.Options{Upstream: up, Transport: way})
+	p, err := NewProxy(fault, ProxyOptions{Upstream: up, Transport: way})
 	if err != nil {
 		return err
 	}
@@ -152,7 +146,7 @@ func (e *Embedded) Close() error {
 }
 
 // dress tells the target how to find the client of a request and how to answer.
-func dress(opts *target.Options, s *scenario.Scenario) {
+func dress(opts *Options, s *scenario.Scenario) {
 	switch s.Partition.Kind {
 	case scenario.ByHeader:
 		opts.PartitionHeader = s.Partition.Name
@@ -167,7 +161,7 @@ func dress(opts *target.Options, s *scenario.Scenario) {
 		case p.Mint == scenario.MintTokens:
 			opts.Owned = true
 		case p.Mint != "" && p.OwnLimit && p.Counted():
-			opts.Caps = append(opts.Caps, target.Cap{Path: p.Path, Limit: p.Limit,
+			opts.Caps = append(opts.Caps, Cap{Path: p.Path, Limit: p.Limit,
 				ByAddress: p.Mint == scenario.MintAccounts})
 		}
 	}
@@ -175,26 +169,26 @@ func dress(opts *target.Options, s *scenario.Scenario) {
 
 // proxyFault tells whether a fault lives in the proxy.
 func proxyFault(name string) bool {
-	return slices.ContainsFunc(target.Faults(),
-		func(f target.Fault) bool { return f.Name == name && f.Proxy })
+	return slices.ContainsFunc(Faults(),
+		func(f Fault) bool { return f.Name == name && f.Proxy })
 }
 
 // OpenStore opens the store of a target: a redis:// URL, scenario.EmbeddedRedis, or empty for memory (nil).
-func OpenStore(redis string) (state.Store, error) {
+func OpenStore(redis string) (Store, error) {
 	switch redis {
 	case "":
 		return nil, nil
 	case scenario.EmbeddedRedis:
-		return redisstore.Embedded()
+		return OpenEmbeddedRedis()
 	default:
-		return redisstore.Open(redis)
+		return OpenRedis(redis)
 	}
 }
 
 // rulesOf returns the rules that the target needs for phases with a limit of their own, or with none. A rule
 // recognises the requests of its phase by path, method and header fields.
-func rulesOf(s *scenario.Scenario) []target.Rule {
-	var out []target.Rule
+func rulesOf(s *scenario.Scenario) []Rule {
+	var out []Rule
 	seen := map[string]bool{}
 	for i := range s.Phases {
 		p := &s.Phases[i]
@@ -206,7 +200,7 @@ func rulesOf(s *scenario.Scenario) []target.Rule {
 			continue
 		}
 		seen[key] = true
-		u := target.Rule{Path: p.Path, Method: p.Method, Header: p.Header, Barred: p.Barred}
+		u := Rule{Path: p.Path, Method: p.Method, Header: p.Header, Barred: p.Barred}
 		if p.Counted() {
 			u.Limit = p.Limit
 		}
@@ -219,7 +213,7 @@ func rulesOf(s *scenario.Scenario) []target.Rule {
 type loopback struct{}
 
 func (loopback) Listen(h http.Handler) (string, func() error, error) {
-	s, err := httpd.Listen(h, "127.0.0.1:0")
+	s, err := Listen(h, "127.0.0.1:0")
 	if err != nil {
 		return "", nil, fmt.Errorf("embedded target: %w", err)
 	}

@@ -19,9 +19,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // readLog reads a log of `sent` requests that a server wrote, as `rlcheck check` does. Servers write the line
@@ -57,7 +57,7 @@ func readLog(t testing.TB, path string, o accesslog.Options, sent int) *timeline
 }
 
 // judgeLog judges what a log says under a SPEC.
-func judgeLog(t testing.TB, tl *timeline.Timeline, text string) *verdict.Judgement {
+func judgeLog(t testing.TB, tl *timeline.Timeline, text string) *result.Judgement {
 	t.Helper()
 	limit, err := spec.Parse(text)
 	if err != nil {
@@ -171,14 +171,14 @@ func (l *logged) judged(t *testing.T, logs string, sent int, longest time.Durati
 		j := judgeLog(t, tl, right)
 		t.Logf("%s, complete %t: %s, burst measured %s, rate %s/s", l.file, complete, j.Verdict,
 			j.Measured.Burst, j.Measured.Rate)
-		if j.Verdict == verdict.Fail {
+		if j.Verdict == result.Fail {
 			for _, said := range accusations(t, path, l.o, sent, right, longest) {
 				t.Errorf("%s, complete %t: the right SPEC is accused of %s", l.file, complete, said)
 			}
 		}
 		if complete {
 			l.wrong = slices.DeleteFunc(l.wrong,
-				func(spec string) bool { return judgeLog(t, tl, spec).Verdict == verdict.Fail })
+				func(spec string) bool { return judgeLog(t, tl, spec).Verdict == result.Fail })
 		}
 	}
 }
@@ -214,7 +214,7 @@ func TestTheLogOfAProxyNeverAccuses(t *testing.T) {
 						t.Errorf("the right SPEC is accused: %s", f.Text)
 					}
 				}
-				if t.Failed() || judgeLog(t, tl, c.wrong).Verdict == verdict.Fail {
+				if t.Failed() || judgeLog(t, tl, c.wrong).Verdict == result.Fail {
 					return
 				}
 			}
@@ -290,7 +290,7 @@ func TestTheLogOfHAProxyNeverAccuses(t *testing.T) {
 		j := judgeLog(t, tl, spec+"rate=10/600ms")
 		t.Logf("%s, quota measured %s; by the recording %s", j.Verdict, j.Measured.Burst,
 			r.Judgement.Measured.Burst)
-		if j.Verdict == verdict.Fail &&
+		if j.Verdict == result.Fail &&
 			(longest >= stoodStill ||
 				len(accusations(t, path, o, sent, spec+"rate=10/600ms", longest)) == 0) {
 			t.Skipf("the machine stood still, for %s of an idle process, and the clock of HAProxy may have "+
@@ -301,7 +301,7 @@ func TestTheLogOfHAProxyNeverAccuses(t *testing.T) {
 				t.Errorf("the right SPEC is accused: %s", f.Text)
 			}
 		}
-		if t.Failed() || judgeLog(t, tl, spec+"rate=5/600ms").Verdict == verdict.Fail {
+		if t.Failed() || judgeLog(t, tl, spec+"rate=5/600ms").Verdict == result.Fail {
 			return
 		}
 	}

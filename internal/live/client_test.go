@@ -9,36 +9,34 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/client"
-	"github.com/rlcheck/rlcheck/internal/httpd"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/target"
-
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // clientWaits lets clients ask a limiter that states waits in one form, and judges the waits in the
 // recording. run gets the URL and starts the clients. It returns when they are done.
 func clientWaits(
 	t *testing.T, form string, run func(ctx context.Context, url string) *exec.Cmd,
-) verdict.Claim {
+) result.Claim {
 	t.Helper()
 	limit, err := spec.Parse("fixed-window,rate=3/3s,align=first")
 	if err != nil {
 		t.Fatal(err)
 	}
-	front, err := target.New(target.Options{Limit: limit, RetryAfter: form})
+	front, err := lab.New(lab.Options{Limit: limit, RetryAfter: form})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer front.Close()
 	var file bytes.Buffer
-	r, err := target.NewRecorder(front, &file)
+	r, err := lab.NewRecorder(front, &file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := httpd.Listen(r, "127.0.0.1:0")
+	s, err := lab.Listen(r, "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,11 +51,11 @@ func clientWaits(
 	if _, err := r.Close(); err != nil {
 		t.Error(err)
 	}
-	tl, err := ndjson.Read(&file, form, ndjson.Options{})
+	tl, err := timeline.Read(&file, form, timeline.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, claims := client.Judge(tl, client.Options{})
+	_, claims := claim.JudgeClients(tl, claim.ClientOptions{})
 	return claims[0]
 }
 
@@ -72,13 +70,13 @@ func TestClientsOfGuides(t *testing.T) {
 	}
 	for _, x := range []struct {
 		way, form string
-		want      verdict.Verdict
+		want      result.Verdict
 	}{
-		{"bothSides", target.RetryAfterSeconds, verdict.Fail},
-		{"onTop", target.RetryAfterSeconds, verdict.Pass},
-		{"onTop", target.RetryAfterDate, verdict.Fail},
-		{"plain", target.RetryAfterSeconds, verdict.Pass},
-		{"plain", target.RetryAfterDate, verdict.Fail},
+		{"bothSides", lab.RetryAfterSeconds, result.Fail},
+		{"onTop", lab.RetryAfterSeconds, result.Pass},
+		{"onTop", lab.RetryAfterDate, result.Fail},
+		{"plain", lab.RetryAfterSeconds, result.Pass},
+		{"plain", lab.RetryAfterDate, result.Fail},
 	} {
 		t.Run(x.way+" "+x.form, func(t *testing.T) {
 			t.Parallel()
@@ -96,7 +94,7 @@ func TestClientsOfGuides(t *testing.T) {
 func TestCurlWaits(t *testing.T) {
 	t.Parallel()
 	curl := find(t, "curl")
-	for _, form := range []string{target.RetryAfterSeconds, target.RetryAfterDate} {
+	for _, form := range []string{lab.RetryAfterSeconds, lab.RetryAfterDate} {
 		t.Run(form, func(t *testing.T) {
 			t.Parallel()
 			c := clientWaits(t, form, func(ctx context.Context, url string) *exec.Cmd {
@@ -106,7 +104,7 @@ func TestCurlWaits(t *testing.T) {
 					wait`, curl, url)
 				return exec.CommandContext(ctx, "sh", "-c", loop)
 			})
-			if c.Verdict != verdict.Pass {
+			if c.Verdict != result.Pass {
 				t.Errorf("got %v (%s), want PASS", c.Verdict, c.Text)
 			}
 		})

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // table is a stick-table of HAProxy and its rules.
@@ -88,8 +88,8 @@ func TestHAProxyCountWithExpiryIsNoWindow(t *testing.T) {
 	for p := (patience{}); p.left(); {
 		r := run(t, read(t, "sustained", url, "fixed-window,rate=10/300ms,align=first"), "")
 		locked = locked || fails(t, r) &&
-			slices.ContainsFunc(findingsOf(r.Judgement), func(f verdict.Finding) bool {
-				return f.Kind != verdict.OverAdmission && strings.Contains(f.Partition, "-below-")
+			slices.ContainsFunc(findingsOf(r.Judgement), func(f result.Finding) bool {
+				return f.Kind != result.OverAdmission && strings.Contains(f.Partition, "-below-")
 			})
 		unseen = slices.DeleteFunc([]string{
 			"fixed-window,rate=10/300ms", "fixed-window,rate=10/300ms,align=unknown",

@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/identify"
-	"github.com/rlcheck/rlcheck/internal/identify/endpoint"
-	"github.com/rlcheck/rlcheck/internal/identify/identity"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	product "github.com/rlcheck/rlcheck/internal/trial"
@@ -94,7 +92,7 @@ func (n named) identified(t *testing.T) {
 		for _, c := range res.Found {
 			t.Logf("  %s, measured %v of %v", c.Limit, c.Measured, c.Text)
 		}
-		if res.Verdict != identity.Identified {
+		if res.Verdict != identify.Identified {
 			continue
 		}
 		if same(res.Found[0], limit[0]) {
@@ -111,7 +109,7 @@ func (n named) identified(t *testing.T) {
 }
 
 // same tells whether the found limit is the wanted one, with a rate to 2 %.
-func same(found identity.Candidate, want spec.Policy) bool {
+func same(found identify.Candidate, want spec.Policy) bool {
 	got := found.Limit[0]
 	ratio := float64(got.Rate.N) / got.Rate.Per.Seconds() / float64(want.Rate.N) * want.Rate.Per.Seconds()
 	return slices.Contains(found.Class, want.Algorithm) && got.Full() == want.Full() && ratio > 0.98 &&
@@ -119,7 +117,7 @@ func same(found identity.Candidate, want spec.Policy) bool {
 }
 
 // ask does with a URL what rlcheck identify does.
-func (n named) ask(t *testing.T) *identity.Result {
+func (n named) ask(t *testing.T) *identify.Result {
 	ctx, cancel := context.WithTimeout(context.Background(), longestTrial)
 	defer cancel()
 	s := read(t, "burst", n.url, n.spec)
@@ -130,7 +128,7 @@ func (n named) ask(t *testing.T) *identity.Result {
 	}
 	defer stop()
 	opts.Partition = load.Partition{}
-	return identify.Identify(ctx, &endpoint.Endpoint{Load: opts, DriftPPM: drift}, identify.Options{
+	return identify.Identify(ctx, &identify.Endpoint{Load: opts, DriftPPM: drift}, identify.Options{
 		Think: 10 * time.Second, Alike: true,
-		Budget: identity.Budget{MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute}})
+		Budget: identify.Budget{MaxRequests: 400, Every: 20 * time.Millisecond, MaxTime: 5 * time.Minute}})
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/preset"
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // elsewhere are the presets with their own tests in this package.
@@ -21,7 +21,7 @@ var elsewhere = map[string]string{
 // mark names it.
 func TestPresetsThatSayTestedAre(t *testing.T) {
 	pinned, measured, started := pins(t), measuredPresets(t), startedPresets(t)
-	for _, p := range preset.All() {
+	for _, p := range spec.Products() {
 		all, here := market[p.Name]
 		if tested := here || elsewhere[p.Name] != "" || measured[p.Name] != ""; tested != (p.Tested != "") {
 			t.Errorf("%s: tested here or in docs/products.md: %t, and it is marked %q", p.Name, tested,
@@ -35,7 +35,7 @@ func TestPresetsThatSayTestedAre(t *testing.T) {
 			if s.pinned != "" && (!known || !strings.Contains(p.Tested, version)) {
 				t.Errorf("%s: tested on %s %q, and it is marked %q", p.Name, s.pinned, version, p.Proof())
 			}
-			if name, _, _ := preset.Cut(s.preset); name != p.Name {
+			if name, _, _ := spec.CutPreset(s.preset); name != p.Name {
 				t.Errorf("%s: it is tested as %q", p.Name, s.preset)
 			}
 		}
@@ -77,7 +77,7 @@ func startedPresets(t *testing.T) map[string]bool {
 	for line := range strings.Lines(string(text)) {
 		product, words, _ := strings.Cut(strings.TrimSpace(line), "\t")
 		_, err := os.Stat(filepath.Join("testdata", "products", product, "run.sh"))
-		if name, _, ok := preset.Cut(words); ok && err == nil {
+		if name, _, ok := spec.CutPreset(words); ok && err == nil {
 			all[name] = true
 		}
 	}
@@ -98,7 +98,7 @@ func measuredPresets(t *testing.T) map[string]string {
 		if len(cells) != 6 || strings.Contains(cells[4], "FAIL") || !strings.Contains(cells[4], "PASS") {
 			continue
 		}
-		if name, _, ok := preset.Cut(strings.Trim(cells[3], "`")); ok {
+		if name, _, ok := spec.CutPreset(strings.Trim(cells[3], "`")); ok {
 			found := versions.FindAllString(cells[0], -1)
 			all[name] = strings.TrimPrefix(found[len(found)-1], "v")
 		}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // TestNginxThatDeniesByHangingUp: nginx closes the connection for status 444. That is no answer, but a denial
@@ -20,7 +20,7 @@ func TestNginxThatDeniesByHangingUp(t *testing.T) {
 	for p := (patience{}); p.left(); { // if the machine stands still, more is admitted and nothing shown
 		r := run(t, read(t, "burst", urls["silent"], declared.right), "")
 		if slices.ContainsFunc(r.Claims,
-			func(c verdict.Claim) bool { return c.Kind == verdict.ClaimAnswered }) {
+			func(c result.Claim) bool { return c.Kind == result.ClaimAnswered }) {
 			return
 		}
 	}
@@ -134,16 +134,16 @@ func TestNginxDeniesWith503UnlessTold(t *testing.T) {
 		r := run(t, read(t, "burst", urls["untold"], "leaky-bucket,rate=50/s,burst=10",
 			"expect.denied_status=[429]"), "")
 		longest := still()
-		verdicts := map[string]verdict.Verdict{}
+		verdicts := map[string]result.Verdict{}
 		for _, c := range r.Claims {
 			verdicts[c.ID] = c.Verdict
 		}
-		if more && (verdicts["conformance"] == verdict.Inconclusive ||
-			verdicts["conformance"] == verdict.Fail && standsStill(t, r, longest)) {
+		if more && (verdicts["conformance"] == result.Inconclusive ||
+			verdicts["conformance"] == result.Fail && standsStill(t, r, longest)) {
 			continue
 		}
-		if verdicts["conformance"] != verdict.Pass || verdicts["denied-status"] != verdict.Fail ||
-			r.Verdict != verdict.Fail {
+		if verdicts["conformance"] != result.Pass || verdicts["denied-status"] != result.Fail ||
+			r.Verdict != result.Fail {
 			t.Errorf("got %s, want conformance to pass and the status to fail", line(&r))
 		}
 		return
@@ -198,7 +198,7 @@ func TestNginxDelaysAreAQueue(t *testing.T) {
 			r := c.judged(t)
 			for _, spec := range []string{"leaky-bucket-queue,rate=50/s,queue=19,undelayed=8",
 				"leaky-bucket-queue,rate=50/s,queue=30,undelayed=8"} {
-				if other := again(t, r, spec); other.Verdict == verdict.Pass {
+				if other := again(t, r, spec); other.Verdict == result.Pass {
 					t.Errorf("got %s, want no PASS", line(&other))
 				}
 			}
@@ -216,10 +216,10 @@ func TestNginxKeyedByAddress(t *testing.T) {
 	for p := (patience{}); p.left(); {
 		run(t, read(t, "burst", url, spec), "")
 		r := run(t, read(t, "burst", url, spec), "")
-		if r.Verdict != verdict.Fail {
+		if r.Verdict != result.Fail {
 			continue // the machine was so slow that no quota was in use
 		}
-		if d := r.Judgement.Diagnosis; d == nil || d.Kind != verdict.SharedQuota {
+		if d := r.Judgement.Diagnosis; d == nil || d.Kind != result.SharedQuota {
 			t.Errorf("%s: diagnosis %v, hint %q, want a shared quota", line(&r), d, r.Judgement.Hint)
 		}
 		return

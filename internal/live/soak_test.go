@@ -7,7 +7,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // atOnce is how many runs of the proof run at the same time, each with its own keys.
@@ -34,7 +34,7 @@ func TestNginxBurstFiftyTimes(t *testing.T) {
 	slots := make(chan struct{}, atOnce)
 	var runs sync.WaitGroup
 	var mu sync.Mutex
-	got := map[int]map[verdict.Verdict]int{20: {}, 21: {}, 22: {}}
+	got := map[int]map[result.Verdict]int{20: {}, 21: {}, 22: {}}
 	for range times {
 		for burst := range got {
 			slots <- struct{}{}
@@ -48,7 +48,7 @@ func TestNginxBurstFiftyTimes(t *testing.T) {
 		}
 	}
 	runs.Wait()
-	for burst, want := range map[int]verdict.Verdict{20: verdict.Fail, 21: verdict.Pass, 22: verdict.Fail} {
+	for burst, want := range map[int]result.Verdict{20: result.Fail, 21: result.Pass, 22: result.Fail} {
 		t.Logf("burst=%d: %d of %d %s (all: %v)", burst, got[burst][want], times, want, got[burst])
 		if got[burst][want] != times {
 			t.Errorf("burst=%d: got %v, want %d %s", burst, got[burst], times, want)
@@ -57,7 +57,7 @@ func TestNginxBurstFiftyTimes(t *testing.T) {
 }
 
 // burstOf runs the burst under a SPEC with this burst until it shows enough, and returns the verdict.
-func burstOf(t testing.TB, url string, burst int) verdict.Verdict {
+func burstOf(t testing.TB, url string, burst int) result.Verdict {
 	t.Helper()
 	for p := (patience{}); ; {
 		more := p.left()
@@ -65,7 +65,7 @@ func burstOf(t testing.TB, url string, burst int) verdict.Verdict {
 		r := run(t, read(t, "burst", url, fmt.Sprintf("leaky-bucket,rate=10/s,burst=%d", burst)), "")
 		longest := still()
 		switch {
-		case more && r.Verdict == verdict.Inconclusive, more && burst == 21 && r.Verdict == verdict.Fail &&
+		case more && r.Verdict == result.Inconclusive, more && burst == 21 && r.Verdict == result.Fail &&
 			standsStill(t, r, longest):
 			continue
 		case burst == 21:

@@ -14,7 +14,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // nginx and HAProxy read their clocks once per turn of their event loops, before they look at the waiting
@@ -38,7 +37,7 @@ func standsStill(t testing.TB, r result.Scenario, longest time.Duration) bool {
 		if r.Limit[0].Algorithm == spec.Concurrency { // it reads no clock, but may hold a place for longer
 			text = strings.ReplaceAll(r.Limit.String(), "..1s", "..1m")
 		}
-		if j := again(t, r, text); j.Verdict == verdict.Fail {
+		if j := again(t, r, text); j.Verdict == result.Fail {
 			return false
 		}
 	}

@@ -13,15 +13,12 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/lab"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	product "github.com/rlcheck/rlcheck/internal/trial"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
@@ -89,14 +86,14 @@ func (c trial) judged(t testing.TB) result.Scenario {
 		if c.limitOnly {
 			r = ofTheLimit(r)
 		}
-		if r.Verdict == verdict.Fail && c.turns && standsStill(t, r, longest) {
+		if r.Verdict == result.Fail && c.turns && standsStill(t, r, longest) {
 			stood++
 			continue
 		}
 		if r.Timeline != nil {
 			wrong = slices.DeleteFunc(wrong, func(spec string) bool { return fails(t, again(t, r, spec)) })
 		}
-		if r.Verdict != verdict.Inconclusive {
+		if r.Verdict != result.Inconclusive {
 			mustPass(t, r)
 			passed = r
 		}
@@ -119,7 +116,7 @@ func (c trial) judged(t testing.TB) result.Scenario {
 // ofTheLimit returns a run with the verdict on its limit alone.
 func ofTheLimit(r result.Scenario) result.Scenario {
 	for _, c := range r.Claims {
-		if c.Kind == verdict.ClaimConformance {
+		if c.Kind == result.ClaimConformance {
 			r.Verdict, r.Reason, r.Detail = c.Verdict, c.Reason, c.Text
 		}
 	}
@@ -139,7 +136,7 @@ func read(t testing.TB, id, url, spec string, sets ...string) *scenario.Scenario
 	if err != nil {
 		t.Fatal(err)
 	}
-	opts := grammar.Options{Target: url, Limit: spec,
+	opts := scenario.ParseOptions{Target: url, Limit: spec,
 		Env: func(string) (string, bool) { return "", false }}
 	for _, set := range sets {
 		s, err := tree.ParseSetting(set)
@@ -148,7 +145,7 @@ func read(t testing.TB, id, url, spec string, sets ...string) *scenario.Scenario
 		}
 		opts.Set = append(opts.Set, s)
 	}
-	s, err := grammar.Parse(src, id+".yaml", opts)
+	s, err := scenario.Parse(src, id+".yaml", opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -192,7 +189,7 @@ func again(t testing.TB, r result.Scenario, text string) result.Scenario {
 // mustPass fails the test unless r is a PASS on evidence.
 func mustPass(t testing.TB, r result.Scenario) {
 	t.Helper()
-	if r.Verdict != verdict.Pass {
+	if r.Verdict != result.Pass {
 		t.Errorf("got %s, want a PASS; the recording is kept at %s", line(&r), keep(t, r))
 		return
 	}
@@ -211,7 +208,7 @@ func mustPass(t testing.TB, r result.Scenario) {
 // alone.
 func fails(t testing.TB, r result.Scenario) bool {
 	t.Helper()
-	if r.Judgement == nil || r.Judgement.Verdict != verdict.Fail {
+	if r.Judgement == nil || r.Judgement.Verdict != result.Fail {
 		return false
 	}
 	findings := findingsOf(r.Judgement)
@@ -228,7 +225,7 @@ func fails(t testing.TB, r result.Scenario) bool {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if j.Verdict != verdict.Fail {
+		if j.Verdict != result.Fail {
 			t.Errorf("finding %q of %s: got %s when its %d observations are judged alone, want a FAIL; the "+
 				"recording is kept at %s",
 				f.Text, r.Limit, j.Verdict, len(alone.Observations), keep(t, r))
@@ -237,8 +234,8 @@ func fails(t testing.TB, r result.Scenario) bool {
 	return true
 }
 
-func findingsOf(j *verdict.Judgement) []verdict.Finding {
-	var all []verdict.Finding
+func findingsOf(j *result.Judgement) []result.Finding {
+	var all []result.Finding
 	for _, p := range j.Partitions {
 		all = append(all, p.Findings...)
 	}
@@ -246,7 +243,7 @@ func findingsOf(j *verdict.Judgement) []verdict.Finding {
 }
 
 // witness returns the recording with only the observations of a finding.
-func witness(tl *timeline.Timeline, f verdict.Finding) *timeline.Timeline {
+func witness(tl *timeline.Timeline, f result.Finding) *timeline.Timeline {
 	alone := &timeline.Timeline{Header: tl.Header}
 	alone.Header.Ended = tl.End()
 	wanted := map[int]bool{}
@@ -288,7 +285,7 @@ func keep(t testing.TB, r result.Scenario) string {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if err := ndjson.Write(f, r.Timeline); err != nil {
+	if err := timeline.Write(f, r.Timeline); err != nil {
 		t.Fatal(err)
 	}
 	return path

@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -144,7 +144,7 @@ func addsUp(t *testing.T, o Options) {
 	mu.Lock()
 	defer mu.Unlock()
 	for _, o := range tl.Observations { // surplus answers are only known at the end
-		if o.Error == cause.Surplus {
+		if o.Error == transport.CauseSurplus {
 			c.Unknown, c.Allowed = c.Unknown-1, c.Allowed+1
 		}
 	}

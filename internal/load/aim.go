@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
-	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -36,7 +35,7 @@ func (q *question) Dropped(*transport.Shot) {
 }
 
 // ask sends requests at due and waits for their answers. It returns nil if the run was stopped.
-func (a *aim) ask(due time.Duration, wishes ...message.Wish) []*timeline.Observation {
+func (a *aim) ask(due time.Duration, wishes ...transport.Wish) []*timeline.Observation {
 	if !a.r.pause(due) {
 		return nil
 	}
@@ -65,9 +64,10 @@ func (a *aim) ask(due time.Duration, wishes ...message.Wish) []*timeline.Observa
 	return out
 }
 
-func (a *aim) probe() message.Wish {
+func (a *aim) probe() transport.Wish {
 	o := &a.p.obs[0]
-	return message.Wish{Origin: o.Origin, Partition: o.Partition + "-probe", Cost: 1, Own: &a.p.plan.Request}
+	return transport.Wish{Origin: o.Origin, Partition: o.Partition + "-probe", Cost: 1,
+		Own: &a.p.plan.Request}
 }
 
 // wallClock is what is known about the target's clock: its Unix time is the clock of the recording plus

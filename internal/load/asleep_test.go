@@ -6,8 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/audit"
-	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -18,7 +17,7 @@ func TestNoAnswerCountsAfterASleep(t *testing.T) {
 	for _, tt := range []struct {
 		by      time.Duration
 		counted int
-	}{{time.Hour, 2}, {-audit.Jump, 2}, {audit.Jump - 1, 10}} {
+	}{{time.Hour, 2}, {-transport.Jump, 2}, {transport.Jump - 1, 10}} {
 		for _, spool := range []bool{false, true} {
 			virtual(t, func(http.ResponseWriter, *http.Request) {
 				time.Sleep(3 * time.Millisecond)
@@ -47,7 +46,7 @@ func TestNoAnswerCountsAfterASleep(t *testing.T) {
 						counted++
 					}
 				}
-				ended := slices.Contains(tl.Header.Notes, cause.Slept)
+				ended := slices.Contains(tl.Header.Notes, transport.CauseSlept)
 				if counted != tt.counted || ended != (counted < 10) || tl.Header.Interrupted != ended {
 					t.Errorf("a jump of %v, spool %v: %d answers count, want %d; interrupted: %v, notes %q",
 						tt.by, spool, counted, tt.counted, tl.Header.Interrupted, tl.Header.Notes)

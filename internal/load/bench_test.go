@@ -21,9 +21,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/audit"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -237,36 +235,36 @@ func plainOpen(u *url.URL, n int, gap time.Duration) []time.Duration {
 // recorded. It prints the ratios to net/http, to wrk and to a bare loop of write and read, which record
 // nothing. The target is another process.
 func BenchmarkClosed(b *testing.B) {
-	benchmarkClosed(b, func() *ndjson.JournalWriter { return nil })
+	benchmarkClosed(b, func() *timeline.JournalWriter { return nil })
 }
 
 // BenchmarkClosedJournal is BenchmarkClosed with a journal in a file.
 func BenchmarkClosedJournal(b *testing.B) {
-	benchmarkClosed(b, func() *ndjson.JournalWriter {
+	benchmarkClosed(b, func() *timeline.JournalWriter {
 		f := must(os.Create(filepath.Join(b.TempDir(), "journal")))
 		b.Cleanup(func() { f.Close() })
-		return ndjson.NewJournal(f, strings.NewReplacer("secret", "REDACTED").Replace)
+		return timeline.NewJournal(f, strings.NewReplacer("secret", "REDACTED").Replace)
 	})
 }
 
-func benchmarkClosed(b *testing.B, journal func() *ndjson.JournalWriter) {
+func benchmarkClosed(b *testing.B, journal func() *timeline.JournalWriter) {
 	const clients, n = 64, 50_000
 	u := startTarget(b)
 	for b.Loop() {
-		began, wall := audit.CPUTime(), time.Now()
+		began, wall := transport.CPUTime(), time.Now()
 		tl := must(Record(context.Background(), schedule(timeline.Phase{
 			Name: "c", Shape: timeline.Closed, Clients: clients, Partitions: []string{"k"}, Requests: n,
-		}), Options{URL: u, Pacer: pacing.Sleep(), Journal: journal()}))
-		ours, took := audit.CPUTime()-began, time.Since(wall)
+		}), Options{URL: u, Pacer: transport.SleepingPacer(), Journal: journal()}))
+		ours, took := transport.CPUTime()-began, time.Since(wall)
 		if c := tl.Counts(); c.Allowed != n {
 			b.Fatalf("got %+v", c)
 		}
-		began = audit.CPUTime()
+		began = transport.CPUTime()
 		plainClosed(u, clients, n)
-		theirs := audit.CPUTime() - began
-		began = audit.CPUTime()
+		theirs := transport.CPUTime() - began
+		began = transport.CPUTime()
 		bareClosed(b, u, clients, n)
-		bare := audit.CPUTime() - began
+		bare := transport.CPUTime() - began
 		b.ReportMetric(float64(ours.Microseconds())/n, "cpu-us/req")
 		b.ReportMetric(float64(n)/took.Seconds(), "req/s")
 		b.ReportMetric(float64(ours)/float64(theirs), "cpu/plain")

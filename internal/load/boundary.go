@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
-	"github.com/rlcheck/rlcheck/internal/load/message"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -111,13 +111,13 @@ func (a *aim) next(boundary time.Duration) (time.Duration, error) {
 // them was sent.
 func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 	seen := map[string]bool{}
-	var wishes []message.Wish
+	var wishes []transport.Wish
 	for i := range a.p.obs {
 		o := &a.p.obs[i]
 		if !seen[o.Partition] {
 			seen[o.Partition] = true
 			wishes = append(wishes,
-				message.Wish{Origin: o.Origin, Partition: o.Partition, Cost: 1, Own: &a.p.plan.Request})
+				transport.Wish{Origin: o.Origin, Partition: o.Partition, Cost: 1, Own: &a.p.plan.Request})
 		}
 	}
 	got := a.ask(a.r.clock.Now(), wishes...)
@@ -138,7 +138,7 @@ func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 // the last denial and that admission.
 func (a *aim) byProbe() (boundary, off time.Duration, err error) {
 	n := a.p.plan.ProbeRequests
-	drain := make([]message.Wish, n)
+	drain := make([]transport.Wish, n)
 	for i := range drain {
 		drain[i] = a.probe()
 	}
@@ -182,7 +182,7 @@ const resetAsks = 6
 // answer names the same instant.
 func (a *aim) byReset() (boundary, off time.Duration, err error) {
 	o := &a.p.obs[0]
-	w := message.Wish{Origin: o.Origin, Partition: o.Partition, Cost: 1, Own: &a.p.plan.Request}
+	w := transport.Wish{Origin: o.Origin, Partition: o.Partition, Cost: 1, Own: &a.p.plan.Request}
 	var lo, hi time.Duration
 	due := a.r.clock.Now()
 	for n := 0; n < resetAsks; n++ {

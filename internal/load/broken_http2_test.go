@@ -13,7 +13,7 @@ import (
 	"golang.org/x/net/http2"
 	"golang.org/x/net/http2/hpack"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -386,8 +386,8 @@ func TestAnEndForSeveralStreamsDeniesNone(t *testing.T) {
 				Timeout: 3 * time.Second}
 			tl := mustRecord(t, schedule(timeline.Phase{Name: "b", Shape: timeline.AtOnce,
 				Arrivals: each(tt.requests, 0, "k", 0)}), o)
-			c, noted := tl.Counts(), slices.Contains(tl.Header.Notes, cause.Blurred) ||
-				slices.Contains(tl.Header.Notes, cause.Unheard)
+			c, noted := tl.Counts(), slices.Contains(tl.Header.Notes, transport.CauseBlurred) ||
+				slices.Contains(tl.Header.Notes, transport.CauseUnheard)
 			if c.Allowed != 3 || c.Denied != tt.denied || noted != (tt.denied == 0) {
 				t.Errorf("got %+v, notes %q", c, tl.Header.Notes)
 			}

@@ -14,9 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/load/options"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -104,7 +102,7 @@ func TestBrokenTargetsAreObserved(t *testing.T) {
 				t.Errorf("got status %d, error %q, answered %v, want %d, %q; notes %q", o.Status, o.Error,
 					o.Answered, tt.status, tt.word, tl.Header.Notes)
 			}
-			if want := options.Classify(tt.status); o.Outcome != want {
+			if want := transport.Classify(tt.status); o.Outcome != want {
 				t.Errorf("got %v, want %v", o.Outcome, want)
 			}
 			if o.Answered && (o.Done == 0) != tt.undone {
@@ -170,7 +168,7 @@ func TestUnreachableTargets(t *testing.T) {
 			if c := tl.Counts(); c.Unknown != 20 || c.Unsent != 10 {
 				t.Errorf("got %+v, want 20 unknown, 10 unsent", c)
 			}
-			why, gone := cause.Unreachable(tl)
+			why, gone := transport.CauseUnreachable(tl)
 			if want := "no request was answered: 20 of 20 " + tt.want; why != want &&
 				!strings.HasPrefix(why, want+": ") || !gone {
 				t.Errorf("got %q, want %q", why, want)
@@ -274,7 +272,7 @@ func TestAnEarlyAnswerToAGatedRequest(t *testing.T) {
 		}
 	}
 	for _, o := range answeredEarly(t, "200 OK") {
-		if o.Error != cause.Early {
+		if o.Error != transport.CauseEarly {
 			t.Errorf("got %+v: no limiter admits what it does not have", o)
 		}
 	}
@@ -295,7 +293,7 @@ func answeredEarly(t *testing.T, status string) []timeline.Observation {
 	}
 	tl := mustRecord(t, schedule(
 		timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(5, 0, "k", 0)},
-	), Options{URL: loopback(t, serve), Pacer: after{pacing.Sleep(), all}})
+	), Options{URL: loopback(t, serve), Pacer: after{transport.SleepingPacer(), all}})
 	if len(tl.Observations) != 5 {
 		t.Errorf("got %+v", tl.Counts())
 	}
@@ -322,7 +320,7 @@ func TestOneEarlyAnswerDoubtsAllGatedRequests(t *testing.T) {
 	}
 	tl := mustRecord(t, schedule(
 		timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(5, 0, "k", 0)},
-	), Options{URL: loopback(t, serve), Pacer: after{pacing.Sleep(), all}})
+	), Options{URL: loopback(t, serve), Pacer: after{transport.SleepingPacer(), all}})
 	for _, o := range tl.Observations {
 		if o.Outcome != timeline.Denied || o.Sent == 0 || o.Sent >= o.At {
 			t.Errorf("got %+v, want it denied, sent before its time", o)
@@ -358,11 +356,11 @@ func TestApacheDatesRequestsByTheirFirstLine(t *testing.T) {
 
 // after is a pacer that also waits until a channel is closed.
 type after struct {
-	pacing.Pacer
+	transport.Pacer
 	closed <-chan struct{}
 }
 
-func (a after) Wait(ctx context.Context, clk pacing.Clock, due time.Duration, wake <-chan struct{}) bool {
+func (a after) Wait(ctx context.Context, clk transport.Clock, due time.Duration, wake <-chan struct{}) bool {
 	<-a.closed
 	return a.Pacer.Wait(ctx, clk, due, wake)
 }

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -84,9 +83,9 @@ func newCrowd(p *phase) *crowd {
 	return k
 }
 
-func (k *crowd) wish(c *client) message.Wish {
+func (k *crowd) wish(c *client) transport.Wish {
 	plan := k.p.plan
-	return message.Wish{Origin: plan.Origin, Partition: c.partition, Cost: max(plan.Cost, 1),
+	return transport.Wish{Origin: plan.Origin, Partition: c.partition, Cost: max(plan.Cost, 1),
 		Forge: plan.Forge, Own: &plan.Request, Turn: c.turn}
 }
 

@@ -1,14 +1,6 @@
 // Package load sends a schedule open loop and records what became of every request. It knows HTTP and no
 // limit algorithm. This package has the phases: how each plays its arrivals or its clients. It also gathers
-// the recording. Packages below it do the rest:
-//
-//	options     what a recording is asked to do
-//	message     the bytes of requests; grpc: the outcome of a gRPC call
-//	transport   connections, and the requests in flight
-//	pacing      the clock, and how the sender waits
-//	journal     passes events on while the recording is made
-//	audit       what the generator records about itself
-//	cause       why requests got no answer, in a word
+// the recording. Package transport does the rest: options, connections, pacers, the journal.
 //
 // The clock is the time since the recording started, monotonic. One goroutine, the pacer, waits for the due
 // times and sends. A request that finds no idle connection waits for the next one. It is recorded with its

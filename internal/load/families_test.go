@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -43,7 +43,7 @@ func TestAllConnectionsUseOneVersionOfIP(t *testing.T) {
 			}
 			return hosted{nc, to, &used}, err
 		}
-		o.Families = &options.Families{}
+		o.Families = &transport.Families{}
 		for range 2 {
 			mustRecord(t, schedule(
 				timeline.Phase{Name: "burst", Shape: timeline.AtOnce, Arrivals: each(5, 0, "k", 0)},

@@ -14,8 +14,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/rlcheck/rlcheck/internal/load/options"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -74,7 +73,7 @@ func FuzzResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, answer []byte, step uint8) {
 		o := Options{
-			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: pacing.Sleep(), KeepBody: 10,
+			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: transport.SleepingPacer(), KeepBody: 10,
 			Timeout:        time.Minute,
 			MaxConnections: 1,
 			Dial: func(context.Context, string, string) (net.Conn, error) {
@@ -91,7 +90,7 @@ func FuzzResponse(f *testing.F) {
 		}
 		for _, m := range statusLine.FindAllSubmatch(answer, -1) {
 			if status := int(m[1][0]-'0')*100 + int(m[1][1]-'0')*10 + int(m[1][2]-'0'); status == got.Status {
-				if want := options.Classify(status); got.Outcome != want {
+				if want := transport.Classify(status); got.Outcome != want {
 					t.Errorf("status %d: got %v, want %v", status, got.Outcome, want)
 				}
 				return
@@ -157,7 +156,7 @@ func FuzzResponseOfHTTP2(f *testing.F) {
 	settings := frames(func(p *peer) { p.WriteSettings() })
 	f.Fuzz(func(t *testing.T, answer []byte, step uint8, grpc bool) {
 		o := Options{
-			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: pacing.Sleep(), KeepBody: 10,
+			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: transport.SleepingPacer(), KeepBody: 10,
 			Timeout:        time.Minute,
 			MaxConnections: 1, HTTP2: true,
 			Dial: func(context.Context, string, string) (net.Conn, error) {
@@ -177,7 +176,7 @@ func FuzzResponseOfHTTP2(f *testing.F) {
 			t.Errorf("got %+v", got)
 		}
 		page := grpc && got.Status == http.StatusOK && got.Outcome == timeline.Unknown // it was not gRPC
-		if want := options.Classify(got.Status); got.Outcome != want && !page {
+		if want := transport.Classify(got.Status); got.Outcome != want && !page {
 			t.Errorf("status %d: got %v, want %v", got.Status, got.Outcome, want)
 		}
 	})

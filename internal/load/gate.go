@@ -5,7 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/options"
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -100,7 +99,7 @@ func (g *gate) release(begin time.Duration) {
 		}
 		released := r.pause(due)
 		if released && !r.o.Permitted() {
-			r.net.Halt(options.Unpermitted)
+			r.net.Halt(transport.Unpermitted)
 			released = false
 		}
 		if !released {

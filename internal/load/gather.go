@@ -3,13 +3,12 @@ package load
 import (
 	"slices"
 
-	"github.com/rlcheck/rlcheck/internal/load/audit"
-	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // gather makes the timeline of all observations, after every goroutine has ended. spoken is the argument of
-// cause.Reword.
+// transport.CauseReword.
 func (r *recorder) gather(spoken string) *timeline.Timeline {
 	tl := &timeline.Timeline{Header: timeline.Header{
 		Started: r.clock.Start.Round(0), WallError: r.o.WallError, Tick: r.o.Tick,
@@ -30,12 +29,12 @@ func (r *recorder) gather(spoken string) *timeline.Timeline {
 	} else {
 		tl.Observations = r.all()
 		for i := range tl.Observations {
-			cause.Reword(&tl.Observations[i], spoken)
+			transport.CauseReword(&tl.Observations[i], spoken)
 			r.net.Doubt(&tl.Observations[i])
 		}
 	}
 	tl.Header.Notes = r.net.Notes()
-	tl.Header.Phases = audit.Kept(r.s, tl, missing, r.lag)
+	tl.Header.Phases = transport.KeptPlan(r.s, tl, missing, r.lag)
 	return tl
 }
 

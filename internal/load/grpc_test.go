@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/grpc"
-	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -126,13 +125,13 @@ func TestTheDecisionLiesInTheIntervalOfGRPC(t *testing.T) {
 		mu.Lock()
 		at[r.Header.Get("X-Api-Key")] = time.Now()
 		mu.Unlock()
-		if string(body) != string(grpc.NoMessage) || r.Method != http.MethodPost ||
+		if string(body) != string(transport.GRPCNoMessage) || r.Method != http.MethodPost ||
 			r.Header.Get("Te") != "trailers" {
 			t.Errorf("got %s %q, TE %q", r.Method, body, r.Header.Get("Te"))
 		}
 		w.Header().Set(http.TrailerPrefix+"Grpc-Status", "0")
 	})
-	o.Header, o.Partition = grpcHeader(), Partition{Kind: options.ByHeader, Name: "X-Api-Key"}
+	o.Header, o.Partition = grpcHeader(), Partition{Kind: transport.ByHeader, Name: "X-Api-Key"}
 	arrivals := each(200, time.Millisecond, "", 0)
 	for i := range arrivals {
 		arrivals[i].Partition = strings.Repeat("k", i+1)

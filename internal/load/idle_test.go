@@ -14,8 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/options"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -73,8 +72,8 @@ func withThreads(t *testing.T, n int, test func(t *testing.T, o Options)) {
 		w := newWire()
 		go threads(w, n)
 		test(t, Options{
-			URL: must(url.Parse("http://target.example/")), Pacer: pacing.Sleep(), Dial: w.Dial,
-			Partition: Partition{Kind: options.ByHeader, Name: "X-Api-Key"},
+			URL: must(url.Parse("http://target.example/")), Pacer: transport.SleepingPacer(), Dial: w.Dial,
+			Partition: Partition{Kind: transport.ByHeader, Name: "X-Api-Key"},
 		})
 		w.Close()
 		synctest.Wait()

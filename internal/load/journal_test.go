@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -28,7 +27,7 @@ func TestJournalIsTheRecordingSoFar(t *testing.T) {
 	}
 	virtual(t, h, func(t *testing.T, o Options) {
 		var b bytes.Buffer
-		o.Journal, o.Timeout = ndjson.NewJournal(&b, nil), 700*time.Millisecond
+		o.Journal, o.Timeout = timeline.NewJournal(&b, nil), 700*time.Millisecond
 		evenly := each(40, 50*time.Millisecond, "k", 10)
 		keys := []string{"k"}
 		tl := must(Record(context.Background(), schedule(
@@ -46,7 +45,7 @@ func TestJournalIsTheRecordingSoFar(t *testing.T) {
 			}
 			rest = rest[at+1:]
 			rest = rest[bytes.IndexByte(rest, '\n'):]
-			so := must(ndjson.ReadJournal(bytes.NewReader(b.Bytes()[:b.Len()-len(rest)]), "j",
+			so := must(timeline.ReadJournal(bytes.NewReader(b.Bytes()[:b.Len()-len(rest)]), "j",
 				1000, spillHere(t)))
 			waited += soFar(t, tl, so)
 			if len(rest) <= 1 {
@@ -141,7 +140,7 @@ func TestWhatCannotBeKeptIsNotSent(t *testing.T) {
 		}
 	}
 	virtual(t, slow, func(t *testing.T, o Options) {
-		o.Journal = ndjson.NewJournal(&full{left: 1000}, nil)
+		o.Journal = timeline.NewJournal(&full{left: 1000}, nil)
 		evenly := each(20, 100*time.Millisecond, "k", 0)
 		stopped(t, mustRecord(t, schedule(
 			timeline.Phase{Name: "a", Shape: timeline.Constant, Arrivals: evenly}), o), 20)

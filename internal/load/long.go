@@ -3,7 +3,6 @@ package load
 import (
 	"math"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -56,16 +55,16 @@ func (r *recorder) unroll(tl *timeline.Timeline, spoken string) {
 	if spoken != "" || r.net.Doubtful() || r.net.Hasty() {
 		gated := r.gated()
 		s = s.With(func(o *timeline.Observation) {
-			cause.Reword(o, spoken)
+			transport.CauseReword(o, spoken)
 			r.net.Doubt(o)
 			if r.net.Hasty() && gated[o.Phase] && o.Answered {
-				transport.Forget(o, cause.Early)
+				transport.Forget(o, transport.CauseEarly)
 			}
 		})
 	}
 	tl.Unroll(s, r.most)
 	if err := s.Err(); err != nil {
 		r.lost = true
-		r.net.Note("requests of the recording are lost: %s", cause.Plain(err))
+		r.net.Note("requests of the recording are lost: %s", transport.CausePlain(err))
 	}
 }

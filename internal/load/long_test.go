@@ -14,7 +14,6 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -71,10 +70,10 @@ func TestALongRecordingIsWhole(t *testing.T) {
 		}
 		begins(t, tl, all.Observations)
 		var packed bytes.Buffer
-		if err := ndjson.Pack(&packed, tl); err != nil {
+		if err := timeline.Pack(&packed, tl); err != nil {
 			t.Fatal(err)
 		}
-		again, err := ndjson.Read(&packed, "packed", ndjson.Options{})
+		again, err := timeline.Read(&packed, "packed", timeline.ReadOptions{})
 		if err != nil || len(again.Observations) != n || again.Counts() != c {
 			t.Errorf("packed it has %d requests, %v, want %d", len(again.Observations), err, n)
 		}
@@ -101,7 +100,7 @@ func TestALongRecordingWaitsForASlowAnswer(t *testing.T) {
 		tl := r.record(t.Context())
 		defer tl.Spool.Close()
 		var packed bytes.Buffer
-		err := ndjson.Pack(&packed, tl)
+		err := timeline.Pack(&packed, tl)
 		var frame zstd.Header
 		if err := errors.Join(err, frame.Decode(packed.Bytes())); err != nil || frame.HasCheckSum {
 			t.Errorf("%d requests, %v: got a frame %+v, want one without a checksum", n.Load(), err, frame)

@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -39,7 +39,7 @@ func TestWhatKeepsThePlanIsMended(t *testing.T) {
 					Arrivals: each(100, 20*time.Millisecond, "k", 0)})
 				tl := mustRecord(t, s, o)
 				c := tl.Counts()
-				if got := cause.MissedRemedy(tl); !strings.Contains(got, tt.want) ||
+				if got := transport.CauseMissedRemedy(tl); !strings.Contains(got, tt.want) ||
 					(got == "") != (tt.want == "") {
 					t.Errorf("got %q, want %q; %+v", got, tt.want, c)
 				}

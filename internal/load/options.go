@@ -1,11 +1,11 @@
 package load
 
-import "github.com/rlcheck/rlcheck/internal/load/options"
+import "github.com/rlcheck/rlcheck/internal/load/transport"
 
-// Options, Partition, Progress and Share are the types of package options, which describes them.
+// Options, Partition, Progress and Share are the types of package transport, which describes them.
 type (
-	Options   = options.Options
-	Partition = options.Partition
-	Progress  = options.Progress
-	Share     = options.Share
+	Options   = transport.Options
+	Partition = transport.Partition
+	Progress  = transport.Progress
+	Share     = transport.Share
 )

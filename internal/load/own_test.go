@@ -13,7 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -31,7 +31,7 @@ func TestFreshConnectionsAreUsedOnce(t *testing.T) {
 			Requests: 5, Request: timeline.Request{Fresh: fresh}}
 	}
 	mustRecord(t, schedule(phase("kept", false), phase("fresh", true)), Options{URL: u,
-		Pacer: pacing.Sleep()})
+		Pacer: transport.SleepingPacer()})
 	if len(served) != 6 || !slices.Contains(slices.Sorted(func(yield func(int) bool) {
 		for _, n := range served {
 			if !yield(n) {

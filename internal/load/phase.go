@@ -5,9 +5,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/load/message"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -134,7 +131,7 @@ func (e event) run(begin time.Duration) time.Duration {
 		return r.clock.Now()
 	}
 	if err := r.o.Do(r.net.Sending(), e.p.plan.Event); err != nil && r.net.Sending().Err() == nil {
-		r.net.Halt("stopped: " + e.p.plan.Name + ": " + cause.Plain(err))
+		r.net.Halt("stopped: " + e.p.plan.Name + ": " + transport.CausePlain(err))
 	}
 	return r.clock.Now()
 }
@@ -154,7 +151,7 @@ func (p *phase) fill(i int, s *transport.Shot, o *timeline.Observation) {
 	a.Phase, a.Cost, a.Origin = p.plan.Name, max(a.Cost, 1), a.Origin || p.plan.Origin
 	o.Arrival = a
 	s.Obs, s.Owner, s.Entry.Free = o, p, p.plan.Shape == timeline.Boundary
-	s.Request = p.r.requests.Of(message.Wish{Origin: a.Origin, Partition: a.Partition, Cost: a.Cost,
+	s.Request = p.r.requests.Of(transport.Wish{Origin: a.Origin, Partition: a.Partition, Cost: a.Cost,
 		Forge: p.plan.Forge, Own: &p.plan.Request, Turn: i})
 	s.Pool = p.poolOf(&a)
 }
@@ -269,13 +266,13 @@ func (o open) run(begin time.Duration) time.Duration {
 const frequent = 250 * time.Microsecond
 
 // pacer returns how the sender waits between two requests, and what it calls after the last one.
-func (o open) pacer() (p pacing.Pacer, done func()) {
+func (o open) pacer() (p transport.Pacer, done func()) {
 	r, n := o.p.r, o.p.plan.Count()
 	from := r.net.Reader()
 	if from == nil || r.o.Next != nil || n == 0 || o.p.span()/time.Duration(n) > frequent {
 		return r.o.Pacer, func() {}
 	}
-	return pacing.Reading(r.o.Pacer, from)
+	return transport.ReadingPacer(r.o.Pacer, from)
 }
 
 // span is how long an open-loop phase lasts, at least a millisecond.

@@ -4,8 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rlcheck/rlcheck/internal/load/message"
-	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -44,11 +43,11 @@ func checkPhase(p *timeline.Phase, o *Options) error {
 		return errors.New("it goes to the origin, and there is none (name its url)")
 	}
 	for _, name := range p.Forge {
-		if err := options.CheckName(name); err != nil {
+		if err := transport.CheckName(name); err != nil {
 			return fmt.Errorf("forge: %w", err)
 		}
 	}
-	if err := message.CheckOwn(&p.Request); err != nil {
+	if err := transport.CheckOwn(&p.Request); err != nil {
 		return err
 	}
 	if p.Duration < 0 {
@@ -155,8 +154,8 @@ func (r *recorder) checkPartition(name string) error {
 	if r.known[name] {
 		return nil
 	}
-	if r.o.Partition.Kind == options.ByHeader {
-		if err := options.CheckValue(name); err != nil {
+	if r.o.Partition.Kind == transport.ByHeader {
+		if err := transport.CheckValue(name); err != nil {
 			return fmt.Errorf("partition %q: %w", name, err)
 		}
 	}

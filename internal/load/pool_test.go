@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -59,11 +59,11 @@ func TestPartitionsThatAllWaitTakeNoConnectionsFromEachOther(t *testing.T) {
 
 // away is a pacer that stands still for some time once the clock has reached a time.
 type away struct {
-	pacing.Pacer
+	transport.Pacer
 	at, back time.Duration
 }
 
-func (a away) Wait(ctx context.Context, clk pacing.Clock, due time.Duration, wake <-chan struct{}) bool {
+func (a away) Wait(ctx context.Context, clk transport.Clock, due time.Duration, wake <-chan struct{}) bool {
 	if due >= a.at && due < a.back {
 		due = a.back
 	}
@@ -178,7 +178,7 @@ func TestASenderThatIsBehindOpensFewConnectionsAtOnce(t *testing.T) {
 			time.Sleep(10 * time.Millisecond)
 			return dial(ctx, network, addr)
 		}
-		o.Pacer = away{Pacer: pacing.Sleep(), at: 100 * time.Millisecond, back: time.Second}
+		o.Pacer = away{Pacer: transport.SleepingPacer(), at: 100 * time.Millisecond, back: time.Second}
 		const gap = 2500 * time.Microsecond
 		const dialling, tardy = 16, 10 * time.Millisecond // as package transport has them
 		tl := mustRecord(t, schedule(crowded(400, gap, "a", "b")), o)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -15,7 +15,7 @@ const progressEvery = 100 * time.Millisecond
 func (r *recorder) tell(ctx context.Context) {
 	planned, _ := r.s.Planned()
 	for {
-		more := pacing.Rest(ctx, progressEvery, nil)
+		more := transport.Rest(ctx, progressEvery, nil)
 		sent, over := r.net.Counts()
 		p := Progress{
 			Allowed: over[timeline.Allowed], Denied: over[timeline.Denied], Unknown: over[timeline.Unknown],

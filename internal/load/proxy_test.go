@@ -15,7 +15,7 @@ import (
 
 	"golang.org/x/net/http2"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -58,7 +58,7 @@ func TestASilentProxyTakesTwoTimeOuts(t *testing.T) {
 		o.Timeout = 3 * time.Second
 		tl := mustRecord(t, schedule(timeline.Phase{Name: "b", Shape: timeline.AtOnce,
 			Arrivals: each(100, 0, "k", 0)}), o)
-		why, _ := cause.Unreachable(tl)
+		why, _ := transport.CauseUnreachable(tl)
 		if end := tl.Header.Ended.Round(time.Second); end != 6*time.Second ||
 			!strings.HasSuffix(why, "the proxy did not answer CONNECT within 3s: context deadline exceeded") {
 			t.Errorf("it took %v: %s", end, why)
@@ -77,7 +77,7 @@ func TestASilentForwarderIsInDoubt(t *testing.T) {
 		o.URL = must(url.Parse("http://target.example/"))
 		for _, proxy := range []*url.URL{nil, must(url.Parse("http://proxy.example"))} {
 			o.Proxy = proxy
-			mend := cause.Remedy(mustRecord(t, one(), o))
+			mend := transport.CauseRemedy(mustRecord(t, one(), o))
 			if strings.Contains(mend, "whether the proxy or the target is silent") != (proxy != nil) {
 				t.Errorf("proxy %v: got %q", proxy, mend)
 			}
@@ -92,7 +92,7 @@ func TestTheWayToAProxyIsNoFaultOfTheTarget(t *testing.T) {
 		tl := mustRecord(t, one(), Options{URL: must(url.Parse("http://target.example/")),
 			Proxy: must(url.Parse("http://proxy.example")),
 			Dial:  func(context.Context, string, string) (net.Conn, error) { return nil, err }})
-		if mend := cause.Remedy(tl); !strings.Contains(mend, "--proxy") {
+		if mend := transport.CauseRemedy(tl); !strings.Contains(mend, "--proxy") {
 			t.Errorf("%v: got %q, mend %q", err, tl.Observations[0].Error, mend)
 		}
 	}

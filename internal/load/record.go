@@ -7,13 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/audit"
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/load/journal"
-	"github.com/rlcheck/rlcheck/internal/load/message"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/load/transport"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -21,18 +15,18 @@ import (
 type recorder struct {
 	o     *Options
 	s     *timeline.Schedule
-	clock pacing.Clock
+	clock transport.Clock
 	// partitions are those of the schedule, in the order of their first appearance; known is the same as a
 	// set. check fills them, and both are dropped when the recording starts.
 	partitions []string
 	known      map[string]bool
-	requests   *message.Requests
+	requests   *transport.Requests
 	net        *transport.Transport
-	journal    *journal.Journal
+	journal    *transport.Journal
 	// long tells that the recording may be too long for memory. The journal then keeps the observations. lost
 	// tells that it could not keep all of them.
 	long, lost bool
-	// jumped is pacing.Clock.Jumped, except in tests. slept tells that this computer slept meanwhile.
+	// jumped is transport.Clock.Jumped, except in tests. slept tells that this computer slept meanwhile.
 	jumped func() time.Duration
 	slept  bool
 	// most is LongRecording, or less in tests.
@@ -42,8 +36,8 @@ type recorder struct {
 	name   atomic.Pointer[string]
 	// latest is the largest lateness, in nanoseconds.
 	latest atomic.Int64
-	lag    *audit.Lag
-	stalls audit.Stalls
+	lag    *transport.Lag
+	stalls transport.Stalls
 
 	mu      sync.Mutex
 	spreads []timeline.Spread
@@ -106,27 +100,27 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 	r := &recorder{
 		o: o, s: s, long: long, most: LongRecording,
 		known:    map[string]bool{},
-		requests: message.NewRequests(o),
+		requests: transport.NewRequests(o),
 	}
 	var kept *timeline.Sorter
 	if long {
 		kept = timeline.NewSorter(o.Spill)
 	}
 	if long && most > PackedRecording {
-		kept.Beside(ndjson.NewPacked(o.Spill, firstFree(s)))
+		kept.Beside(timeline.NewPacked(o.Spill, firstFree(s)))
 	}
-	r.journal = journal.New(o.Journal, kept)
+	r.journal = transport.NewJournal(o.Journal, kept)
 	return r
 }
 
 // record runs all phases and gathers what was seen.
 func (r *recorder) record(ctx context.Context) *timeline.Timeline {
-	before := audit.Now()
-	r.clock = pacing.Clock{Start: time.Now()}
+	before := transport.UsageNow()
+	r.clock = transport.Clock{Start: time.Now()}
 	if r.jumped == nil {
 		r.jumped = r.clock.Jumped
 	}
-	r.lag = audit.NewLag(r.clock, &r.name)
+	r.lag = transport.NewLag(r.clock, &r.name)
 	r.net = transport.New(ctx, r.o, r.clock, r.partitions, r.journal, r.lag.Heard)
 	r.partitions, r.known = nil, nil
 	if r.o.PastCaches != "" {
@@ -162,7 +156,7 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	r.net.Stop() // the watchers, which knock, have ended
 	tl := r.gather(spoken)
 	tl.Header.Ended, tl.Header.Interrupted = ended, interrupted || r.lost || r.slept
-	tl.Header.Audit = before.Until(audit.Now(), ended)
+	tl.Header.Audit = before.Until(transport.UsageNow(), ended)
 	tl.Header.Audit.Connections = r.net.Opened()
 	return tl
 }
@@ -173,11 +167,11 @@ func (r *recorder) watch(ctx context.Context, watchers *sync.WaitGroup) {
 	watchers.Go(func() { r.stalls.Watch(ctx, r.clock) })
 	watchers.Go(func() {
 		var before time.Duration
-		if before, r.slept = audit.Asleep(ctx, r.clock, r.jumped); r.slept {
+		if before, r.slept = transport.Asleep(ctx, r.clock, r.jumped); r.slept {
 			r.net.Slept(before)
 		}
 	})
-	if pacing.Real(r.o.Pacer) { // in virtual time nothing is late
+	if transport.IsRealPacer(r.o.Pacer) { // in virtual time nothing is late
 		watchers.Go(func() { r.lag.Listen(ctx, r.net.Knock) })
 	}
 	if r.o.Progress != nil {
@@ -189,8 +183,8 @@ func (r *recorder) watch(ctx context.Context, watchers *sync.WaitGroup) {
 	}
 	if r.o.MaxDuration > 0 {
 		watchers.Go(func() {
-			if pacing.Rest(ctx, r.o.MaxDuration, nil) {
-				r.net.Halt(cause.CeilingOfTime(r.o.MaxDuration))
+			if transport.Rest(ctx, r.o.MaxDuration, nil) {
+				r.net.Halt(transport.CauseCeilingOfTime(r.o.MaxDuration))
 			}
 		})
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -42,8 +42,8 @@ func TestUnusableOptionsAndSchedulesAreRefusedBeforeAnythingIsSent(t *testing.T)
 		"cost header": {Options{URL: u, CostHeader: "a b"}, good},
 		"timeout -1":  {Options{URL: u, Timeout: -1}, good},
 		"only 127.0.0.0/8": {Options{URL: must(url.Parse("http://10.0.0.1/")),
-			Partition: Partition{Kind: options.ByAddress}}, good},
-		"no space at its ends": {Options{URL: u, Partition: Partition{Kind: options.ByHeader, Name: "K"}},
+			Partition: Partition{Kind: transport.ByAddress}}, good},
+		"no space at its ends": {Options{URL: u, Partition: Partition{Kind: transport.ByHeader, Name: "K"}},
 			with(func(p *timeline.Phase) { p.Arrivals[1].Partition = "k\n" })},
 		"arrivals ascend": {Options{URL: u},
 			with(func(p *timeline.Phase) { p.Arrivals[0].At = 5 * ms })},
@@ -106,7 +106,7 @@ func TestPartitionsByAddressAndForgedAddresses(t *testing.T) {
 			timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: burst},
 			timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 1, Partitions: []string{"127.5.5.5"},
 				Requests: 1, Forge: []string{"X-Forwarded-For"}},
-		), Options{URL: loopbackHTTP(t, h), Partition: Partition{Kind: options.ByAddress}})
+		), Options{URL: loopbackHTTP(t, h), Partition: Partition{Kind: transport.ByAddress}})
 	}
 	if len(got) != 10 || len(got["127.5.5.5"]) == 0 {
 		t.Errorf("got %d addresses, want 3 of each run and the one that is named: %v", len(got), got)

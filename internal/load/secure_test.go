@@ -19,7 +19,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -102,8 +102,8 @@ func TestOtherProtocolsAreNamed(t *testing.T) {
 	} {
 		roots := &tls.Config{RootCAs: x509.NewCertPool()}
 		tl := mustRecord(t, one(), Options{URL: x.url, Timeout: 2 * time.Second, TLS: roots, HTTP2: x.h2})
-		why, _ := cause.Unreachable(tl)
-		mend := cause.Remedy(tl)
+		why, _ := transport.CauseUnreachable(tl)
+		mend := transport.CauseRemedy(tl)
 		if !strings.Contains(why, " "+x.word+": ") || !strings.Contains(mend, x.mend) {
 			t.Errorf("%s: got %q, mend %q; want %s and %q", x.name, why, mend, x.word, x.mend)
 			t.Logf("notes %q", tl.Header.Notes)
@@ -125,11 +125,12 @@ func TestACertificateThatIsMissingIsNamed(t *testing.T) {
 			tl := mustRecord(t, one(), Options{URL: must(url.Parse(srv.URL)), TLS: &tls.Config{
 				InsecureSkipVerify: true, Certificates: shown}})
 			want := shown == nil
-			if got := slices.Contains(tl.Header.Notes, cause.NoCertificate); got != want {
+			if got := slices.Contains(tl.Header.Notes, transport.CauseNoCertificate); got != want {
 				t.Errorf("%v: it is noted: %v, want %v: %+v", required, got, want, tl)
 			}
-			if required == tls.RequireAnyClientCert && want && cause.Remedy(tl) != cause.Certify {
-				t.Errorf("got mend %q", cause.Remedy(tl))
+			if required == tls.RequireAnyClientCert && want &&
+				transport.CauseRemedy(tl) != transport.CauseCertify {
+				t.Errorf("got mend %q", transport.CauseRemedy(tl))
 			}
 		}
 		srv.Close()
@@ -143,8 +144,8 @@ func TestAPageAboutCertificatesIsNoAnswer(t *testing.T) {
 		page, word string
 		status     int
 	}{
-		{"<title>400 No required SSL certificate was sent</title>", cause.Client, 400},
-		{"<title>400 The SSL certificate error</title>", cause.Client, 400},
+		{"<title>400 No required SSL certificate was sent</title>", transport.CauseClient, 400},
+		{"<title>400 The SSL certificate error</title>", transport.CauseClient, 400},
 		{"<title>400 Request Header Or Cookie Too Large</title>", "", 400},
 		{"<title>429 The SSL certificate error</title>", "", 429},
 	} {
@@ -160,8 +161,8 @@ func TestAPageAboutCertificatesIsNoAnswer(t *testing.T) {
 				TLS: &tls.Config{InsecureSkipVerify: true}})
 			o, named := tl.Observations[0], tt.word != ""
 			if o.Error != tt.word || o.Answered == named || (o.Status == 0) != named || o.Body != "" ||
-				named && cause.Remedy(tl) != cause.Certify {
-				t.Errorf("%q, HTTP/2 %v: got %+v, mend %q", tt.page, h2, o, cause.Remedy(tl))
+				named && transport.CauseRemedy(tl) != transport.CauseCertify {
+				t.Errorf("%q, HTTP/2 %v: got %+v, mend %q", tt.page, h2, o, transport.CauseRemedy(tl))
 			}
 		}
 		srv.Close()
@@ -185,8 +186,9 @@ func TestAHangUpAfterACertificateIsNamed(t *testing.T) {
 		for _, shown := range [][]tls.Certificate{nil, own.TLS.Certificates} {
 			tl := mustRecord(t, one(), Options{URL: hangsUp, HTTP2: h2, TLS: &tls.Config{
 				InsecureSkipVerify: true, Certificates: shown}})
-			word, mend := tl.Observations[0].Error, cause.Remedy(tl)
-			if !cause.HungUp(word) || word == cause.NoHTTP2 || !strings.Contains(mend, "--cert") {
+			word, mend := tl.Observations[0].Error, transport.CauseRemedy(tl)
+			if !transport.CauseHungUp(word) || word == transport.CauseNoHTTP2 ||
+				!strings.Contains(mend, "--cert") {
 				t.Errorf("HTTP/2 %v, %d shown: got %q, mend %q", h2, len(shown), word, mend)
 			}
 		}
@@ -225,8 +227,8 @@ func TestAlertsAreNamed(t *testing.T) {
 		}
 		tl := mustRecord(t, one(), Options{URL: must(url.Parse(srv.URL)), HTTP2: x.http2,
 			TLS: &tls.Config{InsecureSkipVerify: true, Certificates: shown}})
-		why, _ := cause.Unreachable(tl)
-		mend := cause.Remedy(tl)
+		why, _ := transport.CauseUnreachable(tl)
+		mend := transport.CauseRemedy(tl)
 		if !strings.Contains(why, " "+x.word+": ") || !strings.Contains(mend, x.mend) {
 			t.Errorf("%s: got %q, mend %q, notes %q", x.name, why, mend, tl.Header.Notes)
 		}
@@ -250,7 +252,7 @@ func TestWhatIsWrongWithACertificateIsTold(t *testing.T) {
 			Time: func() time.Time { return late }},
 	} {
 		tl := mustRecord(t, one(), Options{URL: must(url.Parse(srv.URL)), TLS: c})
-		if why, _ := cause.Unreachable(tl); !strings.Contains(why, want) {
+		if why, _ := transport.CauseUnreachable(tl); !strings.Contains(why, want) {
 			t.Errorf("got %q, want %q", why, want)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -204,7 +204,7 @@ func TestATimeoutEndsARequestExactlyThen(t *testing.T) {
 				"no request was answered by the end of phase hang") {
 			t.Errorf("got %+v, notes %q", c, tl.Header.Notes)
 		}
-		if why, gone := cause.Unreachable(tl); !gone ||
+		if why, gone := transport.CauseUnreachable(tl); !gone ||
 			why != "no request was answered: 3 of 3 timeout: no answer came in time" {
 			t.Errorf("got %q, %v", why, gone)
 		}
@@ -282,7 +282,7 @@ func TestATargetThatStopsAnsweringIsStillAsked(t *testing.T) {
 		if c := tl.Counts(); c.Allowed != 4 || c.Unknown != 2 || c.Unsent != 0 || len(tl.Header.Notes) != 1 {
 			t.Errorf("got %+v, notes %q", c, tl.Header.Notes)
 		}
-		if _, gone := cause.Unreachable(tl); gone {
+		if _, gone := transport.CauseUnreachable(tl); gone {
 			t.Error("got unreachable, want reached: four were answered")
 		}
 	})

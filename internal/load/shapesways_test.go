@@ -13,8 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/options"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -32,7 +31,7 @@ func (w way) serveVirtual(t *testing.T, h http.HandlerFunc) (o Options, stop fun
 	srv.Config.Protocols.SetUnencryptedHTTP2(w.h2)
 	srv.EnableHTTP2 = w.h2
 	o = Options{URL: &url.URL{Scheme: "http", Host: "example.com", Path: "/"}, HTTP2: w.h2, Dial: in.Dial,
-		Pacer: pacing.Sleep(), Partition: Partition{Kind: options.ByHeader, Name: "X-Api-Key"}}
+		Pacer: transport.SleepingPacer(), Partition: Partition{Kind: transport.ByHeader, Name: "X-Api-Key"}}
 	if w.grpc {
 		o.Header = grpcHeader()
 	}

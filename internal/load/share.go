@@ -3,7 +3,7 @@ package load
 import (
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 )
 
 // meet waits until phase i may be prepared. It reports false if nothing more is to be sent.
@@ -11,7 +11,7 @@ func (r *recorder) meet(i int) bool {
 	if r.o.Share == nil || r.o.Share.Meet(r.net.Sending(), i) {
 		return true
 	}
-	r.net.Halt(options.Unpermitted)
+	r.net.Halt(transport.Unpermitted)
 	return false
 }
 
@@ -24,7 +24,7 @@ func (r *recorder) beginning(i int, due time.Duration) (time.Duration, bool) {
 	}
 	begin, ok := r.o.Share.Begin(r.net.Sending(), i, r.clock.Start, due)
 	if !ok {
-		r.net.Halt(options.Unpermitted)
+		r.net.Halt(transport.Unpermitted)
 	}
 	return begin, ok
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -89,7 +89,7 @@ func TestNothingIsSentWithoutLeave(t *testing.T) {
 					name != "at once" && c.Sent == 0 {
 					t.Errorf("got %+v of %d", c, planned)
 				}
-				if n := tl.Header.Notes; len(n) != 1 || n[0] != options.Unpermitted {
+				if n := tl.Header.Notes; len(n) != 1 || n[0] != transport.Unpermitted {
 					t.Errorf("got the notes %q", n)
 				}
 			})

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -55,7 +55,7 @@ func decidesInside(t *testing.T, w way, body, n int) {
 	if !ok {
 		t.Skip("this machine has no such way")
 	}
-	o.Partition = Partition{Kind: options.ByHeader, Name: "X-Api-Key"}
+	o.Partition = Partition{Kind: transport.ByHeader, Name: "X-Api-Key"}
 	if body > 0 {
 		o.Method, o.Body = http.MethodPost, make([]byte, body)
 	}

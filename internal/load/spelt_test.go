@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -12,7 +12,7 @@ import (
 // the same time.
 func TestClientsWithSpellingsOfTheirOwnAskAtOnce(t *testing.T) {
 	o := Options{URL: loopbackHTTP(t, func(http.ResponseWriter, *http.Request) {}),
-		Partition: Partition{Kind: options.ByHeader, Name: "X-Api-Key"}, MaxConnections: 8}
+		Partition: Partition{Kind: transport.ByHeader, Name: "X-Api-Key"}, MaxConnections: 8}
 	p := timeline.Phase{Name: "p", Shape: timeline.Closed, Clients: 8, Requests: 400,
 		Partitions: []string{"a", "b", "c", "d", "e", "f", "g", "h"},
 		Request: timeline.Request{

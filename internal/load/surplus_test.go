@@ -14,8 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -50,7 +49,8 @@ func TestAGreetingIsNoAnswer(t *testing.T) {
 		tl := mustRecord(t, schedule(timeline.Phase{Name: "p", Shape: timeline.Constant,
 			Arrivals: each(3, time.Second, "k", 0)}), o)
 		got := tl.Observations
-		if got[0].Error != cause.Surplus || got[1].Error != cause.Surplus || got[2].Status != 429 {
+		if got[0].Error != transport.CauseSurplus || got[1].Error != transport.CauseSurplus ||
+			got[2].Status != 429 {
 			t.Errorf("got %+v", got)
 		}
 	})
@@ -145,7 +145,7 @@ func tooMany(texts []string, last string) func(net.Conn) {
 // said lets a client of the partition a send n requests while another client waits. It returns the record of
 // each request.
 func said(t *testing.T, o Options, n int) string {
-	o.Partition, o.Timeout = Partition{Kind: options.ByHeader, Name: "X-Api-Key"}, time.Minute
+	o.Partition, o.Timeout = Partition{Kind: transport.ByHeader, Name: "X-Api-Key"}, time.Minute
 	s := schedule(timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 2,
 		Partitions: []string{"b", "a"}, Requests: LongRecording + 1})
 	r := newRecorder(s, must(o.Complete()))

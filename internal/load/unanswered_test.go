@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/options"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -122,7 +122,7 @@ func TestAnIdleConnectionDeniesNothing(t *testing.T) {
 				time.Sleep(50 * time.Millisecond)
 				return dial(ctx, network, addr)
 			}
-			o.Partition = options.Partition{}
+			o.Partition = transport.Partition{}
 			mustRecord(t, schedule(timeline.Phase{Name: "p", Shape: timeline.Constant,
 				Arrivals: each(4, 3*time.Second, "k", 0)}), o)
 			if n := dials.Load(); (n >= 4) != silent {

@@ -11,8 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/options"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -62,8 +61,8 @@ func virtual(t *testing.T, h http.HandlerFunc, test func(t *testing.T, o Options
 		srv := &http.Server{Handler: h}
 		go srv.Serve(w)
 		test(t, Options{
-			URL: must(url.Parse("http://target.example/")), Pacer: pacing.Sleep(), Dial: w.Dial,
-			Partition: Partition{Kind: options.ByHeader, Name: "X-Api-Key"},
+			URL: must(url.Parse("http://target.example/")), Pacer: transport.SleepingPacer(), Dial: w.Dial,
+			Partition: Partition{Kind: transport.ByHeader, Name: "X-Api-Key"},
 		})
 		srv.Close()
 		// synctest reports goroutines that are still blocked on return as leaks.

@@ -1,5 +1,3 @@
-// Package reference holds the rate limiting algorithms, pure and exact: integer arithmetic, an explicit
-// clock, states that are values. It has one file for each algorithm. It reads no clock and knows no HTTP.
 package reference
 
 import "time"

@@ -4,28 +4,26 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/report/document"
-	"github.com/rlcheck/rlcheck/internal/report/sample"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // TestAnswersStandForVerdicts: what identify answers is shown where other reports have a verdict, even in a
 // report that was read back. A limit that was found always passes its own recording, so that this verdict
 // would say nothing.
 func TestAnswersStandForVerdicts(t *testing.T) {
-	for answer, v := range map[string]verdict.Verdict{
-		"identified": verdict.Pass, "open": verdict.Inconclusive, "none": verdict.Inconclusive,
+	for answer, v := range map[string]result.Verdict{
+		"identified": result.Pass, "open": result.Inconclusive, "none": result.Inconclusive,
 	} {
-		s := sample.Passing(t)
+		s := Passing(t)
 		s.Answer, s.Verdict, s.Claims = answer, v, nil
-		r := sample.Run(s)
+		r := SampleRun(s)
 		kept := string(render(t, "json", r, Options{}))
-		back, err := document.Read(strings.NewReader(kept))
+		back, err := ReadDocument(strings.NewReader(kept))
 		if err != nil {
 			t.Fatal(err)
 		}
 		older := strings.Replace(kept, `"answer": "`+answer+`",`, "", 1)
-		old, err := document.Read(strings.NewReader(older))
+		old, err := ReadDocument(strings.NewReader(older))
 		if err != nil || older == kept {
 			t.Fatal(err)
 		}
@@ -43,7 +41,7 @@ func TestAnswersStandForVerdicts(t *testing.T) {
 			}
 		}
 		bad := strings.Replace(kept, `"answer": "`, `"answer": "x`, 1)
-		_, err = document.Read(strings.NewReader(bad))
+		_, err = ReadDocument(strings.NewReader(bad))
 		if err == nil || !strings.Contains(err.Error(), "answer") {
 			t.Errorf("an answer that nobody gives: got %v", err)
 		}

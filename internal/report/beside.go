@@ -7,13 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/chart"
-	"github.com/rlcheck/rlcheck/internal/report/columns"
-	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Beside is a recorded scenario, and what right limiters would have decided at the same times.
@@ -44,7 +40,7 @@ func WriteBeside(w io.Writer, format string, all []Beside, o Options) error {
 	s := newScreen(o)
 	for i := range all {
 		x := &all[i]
-		s.wrapped(0, s.bold(plain.Text(x.ID))+": "+x.sentence())
+		s.wrapped(0, s.bold(text.Clean(x.ID))+": "+x.sentence())
 		if o.Quiet {
 			continue
 		}
@@ -121,16 +117,16 @@ func (x *Beside) sentence() string {
 	if limit == "" {
 		limit = "a correct limiter in each phase"
 	}
-	text := fmt.Sprintf("%s of %s decided as %s decides", quantity.Thousands(t.compared-t.over-t.under),
-		quantity.Plural(t.compared, "request"), limit)
+	s := fmt.Sprintf("%s of %s decided as %s decides", text.Thousands(t.compared-t.over-t.under),
+		text.Plural(t.compared, "request"), limit)
 	if t.over+t.under > 0 {
-		text += fmt.Sprintf("; it denies %s that were admitted, and admits %s that were denied",
-			quantity.Thousands(t.over), quantity.Thousands(t.under))
+		s += fmt.Sprintf("; it denies %s that were admitted, and admits %s that were denied",
+			text.Thousands(t.over), text.Thousands(t.under))
 	}
 	if left := t.sent - t.compared; left > 0 {
-		text += fmt.Sprintf("; %s not compared: no outcome, or no limit", quantity.Thousands(left))
+		s += fmt.Sprintf("; %s not compared: no outcome, or no limit", text.Thousands(left))
 	}
-	return text + "; the judge: " + x.judged()
+	return s + "; the judge: " + x.judged()
 }
 
 // judged returns the verdict of the judge in words.
@@ -152,11 +148,11 @@ func (x *Beside) rows() (head []string, rows [][]string) {
 	for _, t := range all {
 		first := "-"
 		if t.first >= 0 {
-			first = quantity.Instant(t.first)
+			first = text.Instant(t.first)
 		}
-		row := []string{columns.Clip(plain.Text(t.name), 24)}
+		row := []string{text.Clip(text.Clean(t.name), 24)}
 		for _, n := range []int{t.sent, t.allowed, t.right, t.over, t.under} {
-			row = append(row, quantity.Thousands(n))
+			row = append(row, text.Thousands(n))
 		}
 		rows = append(rows, append(row, first))
 	}
@@ -177,7 +173,7 @@ func (x *Beside) strips(n int) string {
 			differ[at] = '^'
 		}
 	}
-	text := func(marks []rune) string {
+	s := func(marks []rune) string {
 		return strings.Map(func(r rune) rune {
 			if r == 0 {
 				return ' '
@@ -185,10 +181,10 @@ func (x *Beside) strips(n int) string {
 			return r
 		}, string(marks))
 	}
-	to := quantity.Instant(end)
+	to := text.Instant(end)
 	return fmt.Sprintf("the run          |%s|\na correct limiter|%s|\nthey differ      |%s|\n"+
 		"%18s%-*s%s\n%18s%s",
-		text(run), text(right), text(differ), "", n-len(to), "0", to, "",
+		s(run), s(right), s(differ), "", n-len(to), "0", to, "",
 		"# admitted  . denied  % both  ? not known")
 }
 
@@ -210,13 +206,13 @@ func stripMark(mark rune, o timeline.Outcome) rune {
 type besideCard struct {
 	Badge                     badge
 	ID, Sentence              string
-	Observed, Correct, Differ chart.SVG
+	Observed, Correct, Differ SVG
 	Head                      []string
 	Rows                      [][]string
 }
 
 func (x *Beside) card(id string) besideCard {
-	mark := badge{"NOT JUDGED", verdict.Inconclusive.String()}
+	mark := badge{"NOT JUDGED", result.Inconclusive.String()}
 	if x.Judgement != nil || len(x.Claims) > 0 {
 		mark = badgeOf(x.Verdict)
 	}
@@ -228,7 +224,7 @@ func (x *Beside) card(id string) besideCard {
 	}
 	right.Judgement, right.Claims, right.Counts = nil, nil, right.Timeline.Counts()
 	head, rows := x.rows()
-	return besideCard{mark, plain.Text(x.ID), x.sentence(), chart.Decisions(id+"o", &x.Scenario),
-		chart.Decisions(id+"r", &right), chart.Differences(id+"d", x.sentence(), x.Timeline, x.Right), head,
+	return besideCard{mark, text.Clean(x.ID), x.sentence(), drawDecisions(id+"o", &x.Scenario),
+		drawDecisions(id+"r", &right), drawDifferences(id+"d", x.sentence(), x.Timeline, x.Right), head,
 		rows}
 }

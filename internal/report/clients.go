@@ -6,11 +6,8 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/chart"
-	"github.com/rlcheck/rlcheck/internal/report/columns"
-	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // mostClients is how many clients of a scenario a reader sees. Programs get all.
@@ -23,15 +20,15 @@ var clientHead = []string{"CLIENT", "ALLOWED", "DENIED", "SHARE", "FIRST", "LAST
 func clientRow(c *result.Client) []string {
 	first, last, share := "-", "-", "-"
 	if c.Denied > 0 {
-		first, last = quantity.Instant(*c.FirstDenial), quantity.Instant(*c.LastDenial)
+		first, last = text.Instant(*c.FirstDenial), text.Instant(*c.LastDenial)
 		share = percent(c.DenialShare)
 	}
 	near := "-"
 	if c.Nearness != nil {
 		near = percent(*c.Nearness)
 	}
-	return []string{columns.ClipFront(plain.Text(c.Partition), 40), quantity.Thousands(c.Allowed),
-		quantity.Thousands(c.Denied), share, first,
+	return []string{text.ClipFront(text.Clean(c.Partition), 40), text.Thousands(c.Allowed),
+		text.Thousands(c.Denied), share, first,
 		last, near}
 }
 
@@ -45,7 +42,7 @@ func percent(share float64) string {
 
 // clientRows returns the rows of the first clients, and a sentence on the others. nil: there is only one.
 func clientRows(s *result.Scenario) (rows [][]string, rest string) {
-	all := chart.Clients(s)
+	all := chartedClients(s)
 	if len(all) < 2 {
 		return nil, ""
 	}
@@ -53,7 +50,7 @@ func clientRows(s *result.Scenario) (rows [][]string, rest string) {
 		rows = append(rows, clientRow(&all[i]))
 	}
 	if n := len(all) - mostClients; n > 0 {
-		rest = "and " + quantity.Plural(n, "client") + " more (-o clients lists all)"
+		rest = "and " + text.Plural(n, "client") + " more (-o clients lists all)"
 	}
 	return rows, rest
 }
@@ -65,10 +62,10 @@ func (s *screen) clients(raw *result.Scenario) error {
 		return nil
 	}
 	s.line("")
-	head := append([]string{"CLIENT of " + columns.Clip(plain.Text(raw.ID), 24)}, clientHead[1:]...)
+	head := append([]string{"CLIENT of " + text.Clip(text.Clean(raw.ID), 24)}, clientHead[1:]...)
 	align := "lrrrrrr"
 	for _, spare := range []int{4, 4} { // the instants
-		if columns.Width(head, rows) <= s.width {
+		if text.Width(head, rows) <= s.width {
 			break
 		}
 		head, align = without(head, spare), align[:spare]+align[spare+1:]
@@ -98,7 +95,7 @@ func writeClients(w io.Writer, r *result.Run, _ Options) error {
 	c.Write(clientsHead) // errors are kept until Flush
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
-		all := chart.Clients(s)
+		all := chartedClients(s)
 		for k := range all {
 			x := &all[k]
 			first, last, share, near := "", "", "0", ""
@@ -110,9 +107,9 @@ func writeClients(w io.Writer, r *result.Run, _ Options) error {
 			if x.Nearness != nil {
 				near = decimal(*x.Nearness)
 			}
-			c.Write([]string{plain.Cell(plain.Text(x.Partition)), strconv.Itoa(x.Sent),
+			c.Write([]string{text.MarkdownCell(text.Clean(x.Partition)), strconv.Itoa(x.Sent),
 				strconv.Itoa(x.Allowed), strconv.Itoa(x.Denied), strconv.Itoa(x.Unknown), first, last,
-				share, near, plain.Cell(plain.Text(s.ID))})
+				share, near, text.MarkdownCell(text.Clean(s.ID))})
 		}
 	}
 	c.Flush()

@@ -6,22 +6,18 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/compare"
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/columns"
-	"github.com/rlcheck/rlcheck/internal/report/document"
-	"github.com/rlcheck/rlcheck/internal/report/plain"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // ComparisonFormats returns the formats of WriteComparison, the usual one first.
 func ComparisonFormats() []string { return []string{"table", "json", "markdown"} }
 
 // WriteComparison writes a comparison in one of ComparisonFormats. Errors: those of w.
-func WriteComparison(w io.Writer, format string, c *compare.Comparison, o Options) error {
+func WriteComparison(w io.Writer, format string, c *CompareComparison, o Options) error {
 	switch format {
 	case "json":
-		text, err := document.Comparison(c)
+		text, err := ComparisonDocument(c)
 		if err != nil {
 			return err
 		}
@@ -36,11 +32,11 @@ func WriteComparison(w io.Writer, format string, c *compare.Comparison, o Option
 
 // comparisonTable writes for a terminal: the verdict and its reasons, a row for each scenario, a row for each
 // latency.
-func comparisonTable(w io.Writer, c *compare.Comparison, o Options) error {
+func comparisonTable(w io.Writer, c *CompareComparison, o Options) error {
 	s := newScreen(o)
-	s.wrapped(0, s.paint(c.Verdict, true)+": "+s.bold(plain.Text(comparisonHeadline(c))))
+	s.wrapped(0, s.paint(c.Verdict, true)+": "+s.bold(text.Clean(comparisonHeadline(c))))
 	if !o.Quiet {
-		for _, line := range append(plain.All(c.Why), plain.All(c.Notes)...) {
+		for _, line := range append(text.CleanAll(c.Why), text.CleanAll(c.Notes)...) {
 			s.wrapped(2, line)
 		}
 		s.line("")
@@ -53,7 +49,7 @@ func comparisonTable(w io.Writer, c *compare.Comparison, o Options) error {
 }
 
 // compared writes the tables of a comparison, and what they are worth.
-func (s *screen) compared(c *compare.Comparison, all bool) error {
+func (s *screen) compared(c *CompareComparison, all bool) error {
 	scenarios, same := comparedScenarios(c, s.width, all)
 	if len(scenarios) > 0 {
 		if err := s.table([]string{"SCENARIO", "VERDICT", "MEASURED"}, "lll", scenarios); err != nil {
@@ -64,7 +60,7 @@ func (s *screen) compared(c *compare.Comparison, all bool) error {
 	rows, hidden := comparedLatencies(c, all)
 	if len(rows) > 0 {
 		head, align := []string{"SCENARIO", "LATENCY", "OLD ms", "NEW ms", "CHANGE"}, "llrrl"
-		if columns.Width(head, rows) > s.width { // the sides below each other
+		if text.Width(head, rows) > s.width { // the sides below each other
 			head, align = []string{"SCENARIO", "LATENCY", "NEW, OLD ms", "CHANGE"}, "llrl"
 			for i, r := range rows {
 				rows[i] = []string{r[0], r[1], r[3] + "\n" + r[2], r[4]}
@@ -76,7 +72,7 @@ func (s *screen) compared(c *compare.Comparison, all bool) error {
 		s.line("")
 	}
 	if same > 0 {
-		s.wrapped(0, fmt.Sprintf("%s did not change (-v lists them).", quantity.Plural(same, "scenario")))
+		s.wrapped(0, fmt.Sprintf("%s did not change (-v lists them).", text.Plural(same, "scenario")))
 	}
 	for _, text := range comparisonFoot(c, hidden) {
 		s.wrapped(0, text)
@@ -85,14 +81,14 @@ func (s *screen) compared(c *compare.Comparison, all bool) error {
 }
 
 // comparisonHeadline says in one line what differs.
-func comparisonHeadline(c *compare.Comparison) string {
+func comparisonHeadline(c *CompareComparison) string {
 	worse, better, policies := 0, 0, 0
 	for i := range c.Scenarios {
 		s := &c.Scenarios[i]
 		switch s.Change {
-		case compare.Worse:
+		case Worse:
 			worse++
-		case compare.Better:
+		case Better:
 			better++
 		}
 		for _, p := range s.Parameters {
@@ -101,7 +97,7 @@ func comparisonHeadline(c *compare.Comparison) string {
 			}
 		}
 	}
-	parts := []string{quantity.Plural(len(c.Scenarios), "scenario") + " compared"}
+	parts := []string{text.Plural(len(c.Scenarios), "scenario") + " compared"}
 	for _, x := range []struct {
 		n    int
 		noun string
@@ -109,7 +105,7 @@ func comparisonHeadline(c *compare.Comparison) string {
 	}{{worse, "verdict", "worse"}, {better, "verdict", "better"}, {policies, "measured parameter",
 		"changed"}} {
 		if x.n > 0 {
-			parts = append(parts, quantity.Plural(x.n, x.noun)+" "+x.what)
+			parts = append(parts, text.Plural(x.n, x.noun)+" "+x.what)
 		}
 	}
 	if worse+better == 0 {
@@ -131,11 +127,11 @@ func latencyCount(n int) string {
 	if n == 1 {
 		return "1 latency"
 	}
-	return quantity.Thousands(n) + " latencies"
+	return text.Thousands(n) + " latencies"
 }
 
 // shifts counts the latencies that differ.
-func shifts(c *compare.Comparison) (slower, faster int) {
+func shifts(c *CompareComparison) (slower, faster int) {
 	for i := range c.Scenarios {
 		for _, l := range c.Scenarios[i].Latencies {
 			switch {
@@ -153,30 +149,30 @@ func shifts(c *compare.Comparison) (slower, faster int) {
 const mostScenarios = 12
 
 // comparedScenarios returns the rows of the scenarios, with changed ones first, and how many were left out.
-func comparedScenarios(c *compare.Comparison, width int, all bool) (rows [][]string, hidden int) {
+func comparedScenarios(c *CompareComparison, width int, all bool) (rows [][]string, hidden int) {
 	for _, same := range []bool{false, true} {
 		for i := range c.Scenarios {
 			s := &c.Scenarios[i]
 			switch {
-			case (s.Change == compare.Same && !anyChanged(s)) != same:
+			case (s.Change == Same && !anyChanged(s)) != same:
 				continue
 			case same && !all && len(c.Scenarios) > mostScenarios:
 				hidden++
 				continue
 			}
-			verdicts := plain.Text(s.New.String())
-			if s.Change != compare.Same {
-				verdicts = string(s.Change) + ": " + verdicts + "\nwas " + plain.Text(s.Old.String())
+			verdicts := text.Clean(s.New.String())
+			if s.Change != Same {
+				verdicts = string(s.Change) + ": " + verdicts + "\nwas " + text.Clean(s.Old.String())
 			}
 			room := max(width*5/12, 30)
-			rows = append(rows, []string{columns.Clip(plain.Text(s.ID), 32), verdicts,
-				columns.Rewrap(parameterText(s), room)})
+			rows = append(rows, []string{text.Clip(text.Clean(s.ID), 32), verdicts,
+				text.Rewrap(parameterText(s), room)})
 		}
 	}
 	return rows, hidden
 }
 
-func anyChanged(s *compare.Scenario) bool {
+func anyChanged(s *ComparedScenario) bool {
 	for _, p := range s.Parameters {
 		if p.Changed {
 			return true
@@ -186,7 +182,7 @@ func anyChanged(s *compare.Scenario) bool {
 }
 
 // parameterText says what was measured of each parameter: once, if one value explains both sides.
-func parameterText(s *compare.Scenario) string {
+func parameterText(s *ComparedScenario) string {
 	var lines []string
 	for i := range s.Parameters {
 		p := &s.Parameters[i]
@@ -213,7 +209,7 @@ func parameterText(s *compare.Scenario) string {
 const mostLatencies = 24
 
 // comparedLatencies returns the rows of the latencies, and how many were left out.
-func comparedLatencies(c *compare.Comparison, all bool) (rows [][]string, hidden int) {
+func comparedLatencies(c *CompareComparison, all bool) (rows [][]string, hidden int) {
 	for i := range c.Scenarios {
 		s := &c.Scenarios[i]
 		for k := range s.Latencies {
@@ -222,7 +218,7 @@ func comparedLatencies(c *compare.Comparison, all bool) (rows [][]string, hidden
 				hidden++
 				continue
 			}
-			rows = append(rows, []string{columns.Clip(plain.Text(s.ID), 24), l.Name(), sampleText(&l.Old),
+			rows = append(rows, []string{text.Clip(text.Clean(s.ID), 24), l.Name(), sampleText(&l.Old),
 				sampleText(&l.New), shiftText(l.Ratio)})
 		}
 	}
@@ -230,19 +226,19 @@ func comparedLatencies(c *compare.Comparison, all bool) (rows [][]string, hidden
 }
 
 // sampleText prints 1.20 (1.10..1.31): the median of the runs, and its interval.
-func sampleText(s *compare.Sample) string {
+func sampleText(s *Sample) string {
 	end := func(d time.Duration) string {
 		if d == 0 {
 			return ""
 		}
-		return quantity.Millis(d)
+		return text.Millis(d)
 	}
-	return fmt.Sprintf("%s (%s..%s)", quantity.Millis(s.Median), end(s.Within[0]), end(s.Within[1]))
+	return fmt.Sprintf("%s (%s..%s)", text.Millis(s.Median), end(s.Within[0]), end(s.Within[1]))
 }
 
 // shiftText says what a ratio shows.
-func shiftText(r compare.Ratio) string {
-	span := compare.Percent(r.Lo) + " .. " + compare.Percent(r.Hi)
+func shiftText(r Ratio) string {
+	span := Percent(r.Lo) + " .. " + Percent(r.Hi)
 	switch {
 	case !r.Bounded:
 		return "not shown"
@@ -256,13 +252,13 @@ func shiftText(r compare.Ratio) string {
 }
 
 // comparisonFoot says what the numbers are worth.
-func comparisonFoot(c *compare.Comparison, hidden int) (out []string) {
+func comparisonFoot(c *CompareComparison, hidden int) (out []string) {
 	if hidden > 0 {
 		out = append(out, fmt.Sprintf("For %s no difference can be shown (-v lists them).",
 			latencyCount(hidden)))
 	}
 	n, m := len(c.Old.Runs), len(c.New.Runs)
-	sides := fmt.Sprintf("Compared: %s (old) with %s (new).", quantity.Plural(n, "run"), quantity.Plural(m,
+	sides := fmt.Sprintf("Compared: %s (old) with %s (new).", text.Plural(n, "run"), text.Plural(m,
 		"run"))
 	switch {
 	case c.Rows == 0:
@@ -271,7 +267,7 @@ func comparisonFoot(c *compare.Comparison, hidden int) (out []string) {
 		sides += " In parentheses: the 95 % interval of the quantile of this one run. One run on each " +
 			"side does not say how much runs of one build differ, so no difference of latency can be " +
 			"shown." +
-			fmt.Sprintf(" %s on each side can show a difference.", quantity.Plural(c.Needed, "run"))
+			fmt.Sprintf(" %s on each side can show a difference.", text.Plural(c.Needed, "run"))
 	default:
 		sides += " In parentheses: the smallest and the largest run, or the 95 % interval of the " +
 			"quantile of one run. A change holds with 95 % for all rows together (rank test of Mann " +
@@ -281,29 +277,29 @@ func comparisonFoot(c *compare.Comparison, hidden int) (out []string) {
 		}
 	}
 	if len(c.OnlyNew) > 0 {
-		out = append(out, "New: "+strings.Join(plain.All(c.OnlyNew), ", ")+".")
+		out = append(out, "New: "+strings.Join(text.CleanAll(c.OnlyNew), ", ")+".")
 	}
 	return append(out, sides+" Latency counts from the plan.")
 }
 
 // comparisonMarkdown writes GitHub-flavoured Markdown, fit for a step summary.
-func comparisonMarkdown(w io.Writer, c *compare.Comparison) error {
+func comparisonMarkdown(w io.Writer, c *CompareComparison) error {
 	var scenarios [][]string
 	for i := range c.Scenarios {
 		s := &c.Scenarios[i]
 		now := mdSign(s.New.Verdict, s.Counts)
-		if text := s.New.String(); strings.Contains(text, "(") {
-			now += " " + plain.Markdown(plain.Text(text[strings.Index(text, "("):]))
+		if words := s.New.String(); strings.Contains(words, "(") {
+			now += " " + text.Markdown(text.Clean(words[strings.Index(words, "("):]))
 		}
-		scenarios = append(scenarios, []string{plain.Code(plain.Text(s.ID), true),
-			plain.Markdown(plain.Text(s.Old.String())), now,
-			strings.ReplaceAll(plain.Markdown(parameterText(s)), "\n", "<br>")})
+		scenarios = append(scenarios, []string{text.MarkdownCode(text.Clean(s.ID), true),
+			text.Markdown(text.Clean(s.Old.String())), now,
+			strings.ReplaceAll(text.Markdown(parameterText(s)), "\n", "<br>")})
 	}
 	latencies, _ := comparedLatencies(c, true)
 	slower, faster := shifts(c)
 	return write(w, markdown(), "comparison", map[string]any{
-		"Word": strings.ToUpper(c.Verdict.String()), "Headline": plain.Text(comparisonHeadline(c)),
-		"Lines": append(plain.All(c.Why), plain.All(c.Notes)...), "Scenarios": scenarios,
-		"Latencies": latencies, "Open": slower+faster > 0 || c.Verdict == verdict.Fail,
+		"Word": strings.ToUpper(c.Verdict.String()), "Headline": text.Clean(comparisonHeadline(c)),
+		"Lines": append(text.CleanAll(c.Why), text.CleanAll(c.Notes)...), "Scenarios": scenarios,
+		"Latencies": latencies, "Open": slower+faster > 0 || c.Verdict == result.Fail,
 		"Foot": comparisonFoot(c, 0)})
 }

@@ -5,37 +5,35 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/compare"
-	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // sideOf makes n runs of a scenario. Each is slower than the one before by a hundredth, and all are slower by
 // a factor.
-func sideOf(name string, n, factor int, of func() result.Scenario) compare.Side {
-	side := compare.Side{Name: name}
+func sideOf(name string, n, factor int, of func() result.Scenario) Side {
+	side := Side{Name: name}
 	for i := range n {
 		s := of()
 		for k := range s.Timeline.Observations {
 			o := &s.Timeline.Observations[k]
 			o.FirstByte = o.Sent + (o.FirstByte-o.Sent)*time.Duration(factor*(100+i))/100
 		}
-		s.Latency = latency.Summarize(s.Timeline)
+		s.Latency = timeline.SummarizeLatency(s.Timeline)
 		side.Runs = append(side.Runs, &result.Run{ID: name + string(rune('a'+i)),
 			Scenarios: []result.Scenario{s}})
 	}
 	return side
 }
 
-func comparisons(t *testing.T) map[string]*compare.Comparison {
+func comparisons(t *testing.T) map[string]*CompareComparison {
 	t.Helper()
-	good := func() result.Scenario { return sample.Passing(t) }
-	bad := func() result.Scenario { s := sample.Failing(t); s.ID = "burst"; return s }
-	hostile := func() result.Scenario { s := sample.Passing(t); s.ID = "<b>|\x1b[31m\u202e"; return s }
-	out := map[string]*compare.Comparison{}
+	good := func() result.Scenario { return Passing(t) }
+	bad := func() result.Scenario { s := Failing(t); s.ID = "burst"; return s }
+	hostile := func() result.Scenario { s := Passing(t); s.ID = "<b>|\x1b[31m\u202e"; return s }
+	out := map[string]*CompareComparison{}
 	for name, x := range map[string]struct {
-		old, new compare.Side
+		old, new Side
 		gate     bool
 	}{
 		"same":    {sideOf("old", 5, 1, good), sideOf("new", 5, 1, good), true},
@@ -44,7 +42,7 @@ func comparisons(t *testing.T) map[string]*compare.Comparison {
 		"worse":   {sideOf("old", 2, 1, good), sideOf("new", 2, 1, bad), false},
 		"hostile": {sideOf("old", 1, 1, hostile), sideOf("<i>\x1b", 1, 1, hostile), false},
 	} {
-		c, err := compare.Runs(x.old, x.new, compare.Options{Gate: x.gate, MaxRegression: 0.1})
+		c, err := CompareRuns(x.old, x.new, CompareOptions{Gate: x.gate, MaxRegression: 0.1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +58,7 @@ func TestComparisonGolden(t *testing.T) {
 			if err := WriteComparison(&b, format, c, Options{Width: 80}); err != nil {
 				t.Fatal(err)
 			}
-			sample.Golden(t, "testdata/compare_"+name+"."+suffix, b.Bytes())
+			Golden(t, "testdata/compare_"+name+"."+suffix, b.Bytes())
 		}
 	}
 }

@@ -7,10 +7,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/report/document"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAContradictionIsAFailureOfItsOwn: two recordings contradict each other if no single limiter can have
@@ -22,9 +20,9 @@ func TestAContradictionIsAFailureOfItsOwn(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := &result.Run{ID: "r", Scenarios: []result.Scenario{
-		{ID: "low", Kind: result.Required, Verdict: verdict.Pass, Limit: limit,
+		{ID: "low", Kind: result.Required, Verdict: result.Pass, Limit: limit,
 			ResolvedBy: []string{"timeline-1.ndjson"}},
-		{ID: "high", Kind: result.Required, Verdict: verdict.Pass, Limit: limit}},
+		{ID: "high", Kind: result.Required, Verdict: result.Pass, Limit: limit}},
 		Policy: &result.Policy{Limit: limit, From: []string{"low", "high"},
 			Contradiction: &result.Contradiction{Between: [2]string{"low", "high"}, Text: text}}}
 	for _, format := range []string{"table", "junit", "markdown", "github", "html"} {
@@ -43,8 +41,8 @@ func TestAContradictionIsAFailureOfItsOwn(t *testing.T) {
 	if err := Write(&b, "json", r, Options{}); err != nil {
 		t.Fatal(err)
 	}
-	again, err := document.Read(&b)
-	if err != nil || again.Verdict(false) != verdict.Fail {
+	again, err := ReadDocument(&b)
+	if err != nil || again.Verdict(false) != result.Fail {
 		t.Fatalf("read back: %v, %v", again, err)
 	}
 	if d := cmp.Diff(again.Policy.Contradiction, r.Policy.Contradiction); d != "" {

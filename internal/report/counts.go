@@ -7,9 +7,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // limitText prints the declared limit of s as a SPEC. Empty: none is declared.
@@ -17,7 +16,7 @@ func limitText(s *result.Scenario) string {
 	if len(s.Limit) == 0 {
 		return ""
 	}
-	return plain.Text(s.Limit.String())
+	return text.Clean(s.Limit.String())
 }
 
 // mostAnswers is how many statuses, and how many reasons of missing answers, are listed.
@@ -37,7 +36,7 @@ func answersText(s *result.Scenario) string {
 	if t != nil {
 		for i := range t.Observations {
 			if o := &t.Observations[i]; !o.Answered {
-				silences[cmp.Or(plain.Text(o.Error), "no error is known")]++
+				silences[cmp.Or(text.Clean(o.Error), "no error is known")]++
 			}
 		}
 	}
@@ -58,7 +57,7 @@ func frequencies(n map[string]int) []string {
 	})
 	var out []string
 	for _, w := range words[:min(len(words), mostAnswers)] {
-		out = append(out, quantity.Thousands(n[w])+" × "+w)
+		out = append(out, text.Thousands(n[w])+" × "+w)
 	}
 	if rest := len(words) - mostAnswers; rest > 0 {
 		out = append(out, fmt.Sprintf("%d more kinds", rest))

@@ -1,14 +1,7 @@
-// Package report prints the results of a run, one file for each output format. Everything that it prints is
-// in a result.Run. It judges nothing and reads no file, clock or environment. Text from outside passes
-// package plain before it reaches a reader.
 package report
 
 import (
 	"fmt"
-	"github.com/rlcheck/rlcheck/internal/report/ci"
-	"github.com/rlcheck/rlcheck/internal/report/document"
-	"github.com/rlcheck/rlcheck/internal/report/evidence"
-	"github.com/rlcheck/rlcheck/internal/report/recording"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"io"
 	"slices"
@@ -60,13 +53,13 @@ var formats = []format{
 	{"acceptance", "One page to print and sign before a release: one row for each step of the load.",
 		writeAcceptance, true},
 	{"ndjson", "The timeline of one scenario, one observation in each line.",
-		recorded(recording.NDJSON), false},
+		recorded(NDJSON), false},
 	{"csv", "The timeline as a table.",
-		recorded(recording.CSV), false},
+		recorded(CSV), false},
 	{"clients", "What happened to each client, as CSV: the client with the most denials first.",
 		writeClients, false},
 	{"hlog", "The latencies of one scenario, as an HdrHistogram log.",
-		recorded(recording.Hlog), false},
+		recorded(Hlog), false},
 	{"openmetrics", "Counters, latencies and verdicts for Prometheus.",
 		writeOpenMetrics, false},
 }
@@ -93,7 +86,7 @@ func Write(w io.Writer, name string, r *result.Run, o Options) error {
 		return fmt.Errorf("format %q: no such format (one of %s)", name, strings.Join(Formats(), ", "))
 	}
 	if formats[i].told {
-		r = evidence.WithContradiction(r, o.Strict)
+		r = WithContradiction(r, o.Strict)
 	}
 	if err := formats[i].write(w, r, o); err != nil {
 		return fmt.Errorf("report %s: %w", name, err)
@@ -101,15 +94,15 @@ func Write(w io.Writer, name string, r *result.Run, o Options) error {
 	return nil
 }
 
-func writeJSON(w io.Writer, r *result.Run, o Options) error { return document.Write(w, r, o.Strict) }
+func writeJSON(w io.Writer, r *result.Run, o Options) error { return WriteDocument(w, r, o.Strict) }
 
 // recorded returns the writer of a format of recordings, which are the same for every reader.
 func recorded(write func(io.Writer, *result.Run) error) func(io.Writer, *result.Run, Options) error {
 	return func(w io.Writer, r *result.Run, _ Options) error { return write(w, r) }
 }
 
-func writeGitHub(w io.Writer, r *result.Run, o Options) error { return ci.GitHub(w, r, o.Strict) }
+func writeGitHub(w io.Writer, r *result.Run, o Options) error { return GitHub(w, r, o.Strict) }
 
 func writeJUnit(w io.Writer, r *result.Run, o Options) error {
-	return ci.JUnit(w, r, ci.Options{Strict: o.Strict, InconclusiveIsError: o.InconclusiveIsError})
+	return JUnit(w, r, CIOptions{Strict: o.Strict, InconclusiveIsError: o.InconclusiveIsError})
 }

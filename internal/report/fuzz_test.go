@@ -4,15 +4,12 @@ import (
 	"bytes"
 	"io"
 	"testing"
-
-	"github.com/rlcheck/rlcheck/internal/report/document"
-	"github.com/rlcheck/rlcheck/internal/report/sample"
 )
 
 // FuzzKeptReport: whatever stands in a report.json, it is refused, or every format can be written of it, and
 // the report that is written is read again.
 func FuzzKeptReport(f *testing.F) {
-	for _, r := range sample.Runs(f) {
+	for _, r := range SampleRuns(f) {
 		var b bytes.Buffer
 		if err := Write(&b, "json", r, Options{}); err != nil {
 			f.Fatal(err)
@@ -21,7 +18,7 @@ func FuzzKeptReport(f *testing.F) {
 	}
 	f.Add([]byte(`{"schema":"rlcheck.report/v1","scenarios":[{"id":"a","verdict":"fail","limit":"x"}]}`))
 	f.Fuzz(func(t *testing.T, text []byte) {
-		r, err := document.Read(bytes.NewReader(text))
+		r, err := ReadDocument(bytes.NewReader(text))
 		if err != nil {
 			return
 		}
@@ -33,7 +30,7 @@ func FuzzKeptReport(f *testing.F) {
 			}
 			_ = Write(w, format, r, Options{}) // a format that needs a recording says so
 		}
-		if _, err := document.Read(&again); again.Len() > 0 && err != nil {
+		if _, err := ReadDocument(&again); again.Len() > 0 && err != nil {
 			t.Errorf("written again it is refused: %v", err)
 		}
 	})

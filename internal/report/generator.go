@@ -5,9 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -21,7 +20,7 @@ func recorder(s *result.Scenario) string {
 
 // protocolText returns the protocols of the target: HTTP/2, TLS 1.3. Empty: they are not known.
 func protocolText(s *result.Scenario) string {
-	return strings.Join(plain.All(s.Header.Protocols), "; ")
+	return strings.Join(text.CleanAll(s.Header.Protocols), "; ")
 }
 
 // generatorText says how well the generator kept its plan. Empty: nothing was measured.
@@ -29,29 +28,29 @@ func generatorText(s *result.Scenario) string {
 	var parts []string
 	if l := s.Latency.Lateness; l.Count > 0 {
 		parts = append(parts,
-			fmt.Sprintf("late p99 %s, max %s", quantity.Brief(l.P99), quantity.Brief(l.Max)))
+			fmt.Sprintf("late p99 %s, max %s", text.Brief(l.P99), text.Brief(l.Max)))
 	}
 	for _, k := range s.Header.Phases {
-		if text := slipped(k); text != "" {
-			parts = append(parts, plain.Text(k.Phase)+": "+text)
+		if words := slipped(k); words != "" {
+			parts = append(parts, text.Clean(k.Phase)+": "+words)
 		}
 	}
 	for _, x := range s.Header.Spreads {
-		parts = append(parts, fmt.Sprintf("%s at once in %s", quantity.Thousands(x.Requests),
-			quantity.Brief(x.Width)))
+		parts = append(parts, fmt.Sprintf("%s at once in %s", text.Thousands(x.Requests),
+			text.Brief(x.Width)))
 	}
 	a := s.Header.Audit
 	if a.Connections > 0 {
-		parts = append(parts, quantity.Plural(a.Connections, "connection"))
+		parts = append(parts, text.Plural(a.Connections, "connection"))
 	}
 	if a.CPUShare > 0 {
 		parts = append(parts, fmt.Sprintf("%.2f CPUs", a.CPUShare))
 	}
 	if a.Collections > 0 {
-		parts = append(parts, fmt.Sprintf("GC pause %s", quantity.Brief(a.LongestGC)))
+		parts = append(parts, fmt.Sprintf("GC pause %s", text.Brief(a.LongestGC)))
 	}
 	for _, n := range s.Header.Notes {
-		parts = append(parts, plain.Text(n))
+		parts = append(parts, text.Clean(n))
 	}
 	return strings.Join(parts, "; ")
 }
@@ -61,16 +60,16 @@ func slipped(k timeline.Kept) string {
 	const told = time.Millisecond
 	var parts []string
 	if k.Unsent > 0 {
-		parts = append(parts, fmt.Sprintf("%s not sent", quantity.Thousands(k.Unsent)))
+		parts = append(parts, fmt.Sprintf("%s not sent", text.Thousands(k.Unsent)))
 	}
 	if k.LateP99 > told {
-		parts = append(parts, "late p99 "+quantity.Brief(k.LateP99))
+		parts = append(parts, "late p99 "+text.Brief(k.LateP99))
 	}
 	if k.Stalled > 0 {
-		parts = append(parts, "stood still for "+quantity.Brief(k.Stalled))
+		parts = append(parts, "stood still for "+text.Brief(k.Stalled))
 	}
 	if k.ReadLag > told {
-		parts = append(parts, "read up to "+quantity.Brief(k.ReadLag)+" late")
+		parts = append(parts, "read up to "+text.Brief(k.ReadLag)+" late")
 	}
 	return strings.Join(parts, ", ")
 }
@@ -86,10 +85,10 @@ func provenance(r *result.Run) string {
 	if !r.Started.IsZero() {
 		parts = append(parts, r.Started.UTC().Format(time.RFC3339))
 	}
-	parts = append(parts, quantity.Brief(r.Duration))
+	parts = append(parts, text.Brief(r.Duration))
 	if h := r.Host; h.GoVersion != "" {
 		parts = append(parts,
-			fmt.Sprintf("%s %s/%s, %s", h.GoVersion, h.OS, h.Arch, quantity.Plural(h.CPUs, "processor")))
+			fmt.Sprintf("%s %s/%s, %s", h.GoVersion, h.OS, h.Arch, text.Plural(h.CPUs, "processor")))
 	}
 	if len(r.Command) > 0 {
 		parts = append(parts, strings.Join(r.Command, " "))

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/report/chart"
-	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
@@ -21,10 +19,10 @@ func render(t testing.TB, format string, r *result.Run, o Options) []byte {
 
 // fixtures are the runs of package sample, with their clients.
 func fixtures(t testing.TB) map[string]*result.Run {
-	out := sample.Runs(t)
+	out := SampleRuns(t)
 	for _, r := range out {
 		for i := range r.Scenarios {
-			r.Scenarios[i].Clients = chart.Clients(&r.Scenarios[i])
+			r.Scenarios[i].Clients = chartedClients(&r.Scenarios[i])
 		}
 	}
 	return out
@@ -65,7 +63,7 @@ func TestGolden(t *testing.T) {
 				if x.format == "html" || x.format == "acceptance" {
 					got = unstyled(t, got)
 				}
-				sample.Golden(t, "testdata/"+name+"."+x.suffix, got)
+				Golden(t, "testdata/"+name+"."+x.suffix, got)
 			})
 		}
 	}

@@ -9,15 +9,14 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/report/plain"
-	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestHostileTextsStayText prints texts that try to be something else, in every format but the recordings.
 func TestHostileTextsStayText(t *testing.T) {
-	r := sample.Run(sample.Hostile(t))
+	r := SampleRun(Hostile(t))
 	r.ID, r.Version, r.Command = "r\x1b[2J", "v</title><script>", []string{"<!--", "\u202e"}
 	recordings := []string{"ndjson", "hlog"} // what a program reads, byte for byte
 	for _, format := range Formats() {
@@ -29,7 +28,7 @@ func TestHostileTextsStayText(t *testing.T) {
 			t.Errorf("%s: not UTF-8", format)
 		}
 		for i, c := range string(got) {
-			if plain.Text(string(c)) != string(c) && c != '\n' {
+			if text.Clean(string(c)) != string(c) && c != '\n' {
 				t.Errorf("%s: byte %d: the hidden character %U", format, i, c)
 				break
 			}
@@ -44,7 +43,7 @@ func TestHostileTextsStayText(t *testing.T) {
 }
 
 func TestGitHubWritesOnlyItsOwnCommands(t *testing.T) {
-	got := string(render(t, "github", sample.Run(sample.Hostile(t), sample.Unreachable(t)), Options{}))
+	got := string(render(t, "github", SampleRun(Hostile(t), Unreachable(t)), Options{}))
 	for _, l := range strings.Split(strings.TrimSuffix(got, "\n"), "\n") {
 		if !regexp.MustCompile(`^::(error|warning|notice) title=[^:]*(,file=[^:,]*)?::`).MatchString(l) {
 			t.Errorf("not a command of ours: %s", l)
@@ -56,15 +55,16 @@ func TestGitHubWritesOnlyItsOwnCommands(t *testing.T) {
 }
 
 func TestNoFormatWritesNaN(t *testing.T) {
-	broken := sample.Passing(t)
-	broken.Judgement.Measured.Rate = sample.Between(math.Inf(-1), math.Inf(1))
+	broken := Passing(t)
+	broken.Judgement.Measured.Rate = Between(math.Inf(-1), math.Inf(1))
 	broken.Header.Audit.CPUShare = math.NaN()
 	none := result.Scenario{ID: "none"}
-	nothing := sample.Unknown(t)
-	nothing.Timeline.Observations, nothing.Timeline.Header.Ended, nothing.Latency = nil, 0, latency.Summary{}
+	nothing := Unknown(t)
+	nothing.Timeline.Observations, nothing.Timeline.Header.Ended, nothing.Latency = nil, 0,
+		timeline.LatencySummary{}
 	for name, r := range map[string]*result.Run{
-		"broken": sample.Run(broken), "zero": sample.Run(none), "nothing": sample.Run(nothing), "empty": {},
-		"unknown": sample.Run(sample.Unknown(t)),
+		"broken": SampleRun(broken), "zero": SampleRun(none), "nothing": SampleRun(nothing), "empty": {},
+		"unknown": SampleRun(Unknown(t)),
 	} {
 		for _, format := range Formats() {
 			var b bytes.Buffer

@@ -13,12 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/chart"
-	"github.com/rlcheck/rlcheck/internal/report/evidence"
-	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 //go:embed page.css
@@ -38,7 +34,7 @@ var pages = sync.OnceValue(func() *template.Template {
 				base64.StdEncoding.EncodeToString(sum[:]) + "'"
 		},
 		"counts": result.CountsText, "limit": limitText, "answers": answersText, "frequencies": frequencies,
-		"thousands": quantity.Thousands,
+		"thousands": text.Thousands,
 		"stepHead":  func() []string { return stepHead },
 		"stepNote":  func() string { return stepNote },
 	}).Parse(pageText))
@@ -87,13 +83,13 @@ type card struct {
 	Badge     badge
 	Uncount   string // the kind, if a failure does not count
 	Worth     []worthRow
-	Failures  []evidence.Failure
-	Troubles  []evidence.Trouble
-	Pictures  chart.Pictures
-	Latencies chart.SVG
+	Failures  []Failure
+	Troubles  []Trouble
+	Pictures  Pictures
+	Latencies SVG
 	Rows      [][]string // the latencies in numbers
 	Claims    []claimRow
-	Compared  []verdict.Comparison
+	Compared  []result.Comparison
 	Steps     []stepRow
 	Most      [][]string // the clients with the most denials
 	Others    string     // how many clients are not listed
@@ -106,7 +102,7 @@ type card struct {
 // worthRow is one declared parameter and its measured interval.
 type worthRow struct {
 	Declared, Measured string
-	Bar                chart.SVG
+	Bar                SVG
 }
 
 type claimRow struct {
@@ -124,15 +120,15 @@ type fact struct{ Name, Value string }
 // writeHTML writes one self-contained page: no script, no request to anywhere, pictures as SVG. A
 // Content-Security-Policy in the page forbids everything but its own style sheet.
 func writeHTML(w io.Writer, r *result.Run, o Options) error {
-	clean := plain.Run(r)
+	clean := cleanRun(r)
 	p := page{
 		Run: clean, Verdict: badge{clean.Word(o.Strict), clean.Verdict(o.Strict).String()},
-		Summary: evidence.Headline(clean, o.Strict), Measured: evidence.About(clean),
+		Summary: Headline(clean, o.Strict), Measured: evidenceAbout(clean),
 		About: provenance(clean),
 	}
 	p.fill(r, clean, o)
 	if o.Simulated { // which limit answered, instead of a verdict
-		mark := badge{"SIMULATED", verdict.Inconclusive.String()}
+		mark := badge{"SIMULATED", result.Inconclusive.String()}
 		p.Verdict, p.Summary, p.Measured = mark, "what a correct limiter does; no endpoint was tested", nil
 		for i := range p.Cards {
 			c := &p.Cards[i]
@@ -145,9 +141,9 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 // writeAcceptance writes one page for a release (in the form of ITU-T Y.1564): a row for each step of the
 // load, the measured values, and a place to sign.
 func writeAcceptance(w io.Writer, r *result.Run, o Options) error {
-	clean := plain.Run(r)
+	clean := cleanRun(r)
 	p := page{Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)),
-		Summary: evidence.Headline(clean, o.Strict), About: provenance(clean)}
+		Summary: Headline(clean, o.Strict), About: provenance(clean)}
 	for i := range clean.Scenarios {
 		p.Cards = append(p.Cards, newCard(&r.Scenarios[i], &clean.Scenarios[i], o))
 	}
@@ -187,18 +183,18 @@ func (p *page) fill(raw, clean *result.Run, o Options) {
 	}
 	open := 0
 	unfold := func(c *card) {
-		if c.Folded && open < mostOpen && c.Verdict != verdict.Pass && !(judged && c.Uncounted()) {
+		if c.Folded && open < mostOpen && c.Verdict != result.Pass && !(judged && c.Uncounted()) {
 			c.Folded = false
 			open++
 		}
 	}
-	for _, x := range evidence.Causes(raw, clean, o.Strict) {
+	for _, x := range Causes(raw, clean, o.Strict) {
 		if len(p.Cards) == 1 && !x.Remark {
 			continue
 		}
 		word := badgeOf(x.Verdict)
-		if x.Verdict == verdict.Fail && !x.Counts {
-			word.Class = verdict.Inconclusive.String()
+		if x.Verdict == result.Fail && !x.Counts {
+			word.Class = result.Inconclusive.String()
 		}
 		p.Causes = append(p.Causes, causeBox{word, x.Who(), anchors[x.Witness], x.Lines()})
 		if i := slices.IndexFunc(p.Cards, func(c card) bool { return c.ID == x.Witness }); i >= 0 {
@@ -207,31 +203,31 @@ func (p *page) fill(raw, clean *result.Run, o Options) {
 	}
 	for i := range p.Cards {
 		unfold(&p.Cards[i])
-		if i+1 < len(p.Cards) && p.Cards[i+1].Verdict != verdict.Pass && !p.Cards[i+1].Uncounted() {
+		if i+1 < len(p.Cards) && p.Cards[i+1].Verdict != result.Pass && !p.Cards[i+1].Uncounted() {
 			p.Cards[i].Next = &p.Cards[i+1]
 		}
 	}
 }
 
-func badgeOf(v verdict.Verdict) badge {
+func badgeOf(v result.Verdict) badge {
 	return badge{strings.ToUpper(v.String()), v.String()}
 }
 
 // newCard gathers what is said of one scenario.
 func newCard(raw, s *result.Scenario, o Options) card {
 	c := card{Scenario: s, Badge: badge{s.Word(), s.Verdict.String()}, Worth: worthRows(s), Facts: facts(s),
-		Troubles: evidence.Troubles(s), Claims: claimRows(s), Compared: comparedBy(s)}
-	if s.Verdict == verdict.Fail && !s.Weighs(o.Strict) {
-		c.Uncount, c.Badge.Class = s.Kind, verdict.Inconclusive.String()
+		Troubles: Troubles(s), Claims: claimRows(s), Compared: comparedBy(s)}
+	if s.Verdict == result.Fail && !s.Weighs(o.Strict) {
+		c.Uncount, c.Badge.Class = s.Kind, result.Inconclusive.String()
 	}
-	if s.Verdict == verdict.Fail {
-		c.Failures = evidence.Shown(evidence.Failures(raw))
+	if s.Verdict == result.Fail {
+		c.Failures = Shown(Failures(raw))
 	}
 	for _, x := range stepsOf(raw) {
 		c.Steps = append(c.Steps, stepRow{badgeOf(x.verdict(raw)), x.row(raw)})
 	}
 	for _, l := range latencyRows(&result.Run{Scenarios: []result.Scenario{*s}}) {
-		c.Rows = append(c.Rows, append([]string{l.outcome, l.from, quantity.Thousands(int(l.dist.Count))},
+		c.Rows = append(c.Rows, append([]string{l.outcome, l.from, text.Thousands(int(l.dist.Count))},
 			l.values()...))
 	}
 	return c
@@ -240,10 +236,10 @@ func newCard(raw, s *result.Scenario, o Options) card {
 // draw adds the pictures, and the clients with their nearness to the limit, which takes as long.
 // They come from the raw scenario, whose names still agree with those in its timeline.
 func (c *card) draw(anchor string, raw *result.Scenario) {
-	c.Anchor, c.Latencies = anchor, chart.Latency(anchor+"-l", c.Scenario)
+	c.Anchor, c.Latencies = anchor, drawLatency(anchor+"-l", c.Scenario)
 	c.Most, c.Others = clientRows(raw)
 	if raw.Timeline != nil && len(raw.Timeline.Observations) > 0 {
-		c.Pictures = chart.Recording(anchor, raw)
+		c.Pictures = drawRecording(anchor, raw)
 	}
 }
 
@@ -252,8 +248,8 @@ func claimRows(s *result.Scenario) (out []claimRow) {
 	for i := range s.Claims {
 		x := &s.Claims[i]
 		text := x.Text
-		if x.Verdict == verdict.Inconclusive {
-			text = evidence.Trouble{Reason: string(x.Reason), Detail: x.Text}.Line()
+		if x.Verdict == result.Inconclusive {
+			text = Trouble{Reason: string(x.Reason), Detail: x.Text}.Line()
 		} else if basis := x.Basis(); basis != "" {
 			text += "; " + basis
 		}
@@ -275,7 +271,7 @@ func worthRows(s *result.Scenario) []worthRow {
 		case row.Measured == "":
 			row.Measured = "not measured"
 		}
-		row.Bar = chart.Interval(line.Declared, line.Most, line.Measured)
+		row.Bar = drawInterval(line.Declared, line.Most, line.Measured)
 		out = append(out, row)
 	}
 	return out
@@ -297,11 +293,11 @@ func facts(s *result.Scenario) []fact {
 	add("scenario file", s.File)
 	add("source", s.Source)
 	if s.Duration > 0 {
-		add("duration", quantity.Brief(s.Duration))
+		add("duration", text.Brief(s.Duration))
 	}
 	if h := s.Header; !h.Started.IsZero() {
 		add("recording started", h.Started.UTC().Format(time.RFC3339Nano)+", target's clock ± "+
-			quantity.Brief(h.WallError))
+			text.Brief(h.WallError))
 	}
 	add("clock error between observers", nonZero(s.Header.ClockError))
 	add("target's clock ticks", nonZero(s.Header.Tick))
@@ -316,5 +312,5 @@ func nonZero(d time.Duration) string {
 	if d == 0 {
 		return ""
 	}
-	return quantity.Brief(d)
+	return text.Brief(d)
 }

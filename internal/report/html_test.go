@@ -13,22 +13,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/chart"
-	"github.com/rlcheck/rlcheck/internal/report/document"
-	"github.com/rlcheck/rlcheck/internal/report/evidence"
-	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 func TestPageStaysSmall(t *testing.T) {
-	s := sample.Scenario(t, "load", "A long run", "token-bucket,rate=100/s,burst=20", sample.Load(60_000))
-	got := render(t, "html", sample.Run(s), Options{})
+	s := SampleScenario(t, "load", "A long run", "token-bucket,rate=100/s,burst=20", Load(60_000))
+	got := render(t, "html", SampleRun(s), Options{})
 	if len(got) > 1<<20 {
 		t.Errorf("60000 observations: a page of %d bytes, want at most 1 MiB", len(got))
 	}
-	if small := render(t, "html", sample.Run(sample.Failing(t)), Options{}); len(small) > 512<<10 {
+	if small := render(t, "html", SampleRun(Failing(t)), Options{}); len(small) > 512<<10 {
 		t.Errorf("680 observations: a page of %d bytes, want at most 512 KiB", len(small))
 	}
 }
@@ -102,7 +98,7 @@ func TestPageIsWellFormed(t *testing.T) {
 }
 
 func TestChartsTellWhatTheyShow(t *testing.T) {
-	got := string(render(t, "html", sample.Run(sample.Failing(t)), Options{}))
+	got := string(render(t, "html", SampleRun(Failing(t)), Options{}))
 	for _, want := range []string{
 		"21 requests allowed within 0.001 s; at most 20 + floor(10/s * 0.001 s) = 20 are possible",
 		`<desc id="s1-p0-d">70 units admitted, at most `, // the text alternative has the numbers
@@ -131,8 +127,8 @@ func TestChartsTellWhatTheyShow(t *testing.T) {
 // TestChartsAccuseNoRightLimiter: a partition is drawn against the limit that counts it, with ranges at their
 // loose ends. Otherwise it is not drawn.
 func TestChartsAccuseNoRightLimiter(t *testing.T) {
-	tl := sample.Record(1, 40, 100) // a burst of 40 at 10/s
-	right, none := sample.Limit(t, "token-bucket,rate=10/s,burst=40"), spec.Limit(nil)
+	tl := Record(1, 40, 100) // a burst of 40 at 10/s
+	right, none := Limit(t, "token-bucket,rate=10/s,burst=40"), spec.Limit(nil)
 	for name, x := range map[string]struct {
 		limit string
 		own   map[string]spec.Limit
@@ -148,16 +144,16 @@ func TestChartsAccuseNoRightLimiter(t *testing.T) {
 		"forgotten":            {"token-bucket,rate=10/s,burst=40,ttl=1s", nil, false},
 		"that of the scenario": {"token-bucket,rate=10/s,burst=40", nil, true},
 	} {
-		s := sample.Scenario(t, "x", "A title", x.limit, tl)
+		s := SampleScenario(t, "x", "A title", x.limit, tl)
 		s.Limits = x.own
-		back, err := document.Read(bytes.NewReader(render(t, "json", sample.Run(s), Options{})))
+		back, err := ReadDocument(bytes.NewReader(render(t, "json", SampleRun(s), Options{})))
 		if err != nil {
 			t.Fatal(err)
 		}
 		back.Scenarios[0].Timeline = tl
-		for _, r := range []*result.Run{sample.Run(s), back} {
+		for _, r := range []*result.Run{SampleRun(s), back} {
 			one := &r.Scenarios[0]
-			share := chart.Clients(one)[0].Nearness
+			share := chartedClients(one)[0].Nearness
 			page := string(render(t, "html", r, Options{}))
 			drawn := strings.Contains(page, "against its limit</title>")
 			if drawn != x.drawn || drawn != (share != nil) {
@@ -171,8 +167,8 @@ func TestChartsAccuseNoRightLimiter(t *testing.T) {
 }
 
 func BenchmarkPageOfAMillion(b *testing.B) {
-	s := sample.Scenario(b, "load", "A long run", "token-bucket,rate=100/s,burst=20", sample.Load(1_000_000))
-	r := sample.Run(s)
+	s := SampleScenario(b, "load", "A long run", "token-bucket,rate=100/s,burst=20", Load(1_000_000))
+	r := SampleRun(s)
 	for b.Loop() {
 		b.ReportMetric(float64(len(render(b, "html", r, Options{}))), "bytes")
 	}
@@ -188,7 +184,7 @@ func TestInstants(t *testing.T) {
 		{-1529535*time.Second - 300*time.Millisecond, "-17d16h52m15.3s"},
 		{48*time.Hour + time.Microsecond, "2d0s"},
 	} {
-		if got := quantity.Instant(c.d); got != c.want {
+		if got := text.Instant(c.d); got != c.want {
 			t.Errorf("%d: got %s, want %s", c.d, got, c.want)
 		}
 	}
@@ -197,10 +193,10 @@ func TestInstants(t *testing.T) {
 // TestPageTellsWhereWindowsBegin: where windows begin is measured, not declared. No row may say that it was
 // not measured.
 func TestPageTellsWhereWindowsBegin(t *testing.T) {
-	s := sample.Passing(t)
-	s.Limit = sample.Limit(t, "fixed-window,rate=100/1m")
-	s.Judgement.Measured.Phase = sample.Between(-107e6, -105e6)
-	page := string(render(t, "html", sample.Run(s), Options{}))
+	s := Passing(t)
+	s.Limit = Limit(t, "fixed-window,rate=100/1m")
+	s.Judgement.Measured.Phase = Between(-107e6, -105e6)
+	page := string(render(t, "html", SampleRun(s), Options{}))
 	for _, want := range []string{"windows begin <small>(measured at -0.107 s .. -0.105 s)</small>",
 		"<dt>windows begin</dt><dd>measured at -0.107 s .. -0.105 s </dd>"} {
 		if !strings.Contains(page, want) {
@@ -217,10 +213,10 @@ func TestPageTellsWhereWindowsBegin(t *testing.T) {
 
 // TestACappedSearchIsTold: a search that was capped is told beside what was measured, but not as a parameter.
 func TestACappedSearchIsTold(t *testing.T) {
-	s := sample.Passing(t)
+	s := Passing(t)
 	s.Judgement.Partitions[0].Search.Capped = true
 	note := fmt.Sprintf("not every order was tried in 1 of %d partitions", len(s.Judgement.Partitions))
-	page := string(render(t, "html", sample.Run(s), Options{}))
+	page := string(render(t, "html", SampleRun(s), Options{}))
 	if !strings.Contains(page, note+"<br>") || !strings.Contains(page, "<dt>"+note+"</dt><dd> </dd>") {
 		t.Errorf("the page does not say %q, or says that it was measured", note)
 	}
@@ -229,9 +225,9 @@ func TestACappedSearchIsTold(t *testing.T) {
 // TestFailuresComeFirst: failures that count come first, passes last and folded. Each scenario that did not
 // pass links to the next.
 func TestFailuresComeFirst(t *testing.T) {
-	recommended := sample.Uncounted(t)
+	recommended := Uncounted(t)
 	recommended.ID = "second"
-	r := sample.Run(sample.Passing(t), sample.Unreachable(t), recommended, sample.Failing(t))
+	r := SampleRun(Passing(t), Unreachable(t), recommended, Failing(t))
 	page := string(render(t, "html", r, Options{}))
 	last := 0
 	for _, want := range []string{`<section class="card fail" id="s4"`, `<a href="#s3">next: FAIL second</a>`,
@@ -244,7 +240,7 @@ func TestFailuresComeFirst(t *testing.T) {
 		}
 		last = at
 	}
-	alone := string(render(t, "html", sample.Run(sample.Passing(t)), Options{}))
+	alone := string(render(t, "html", SampleRun(Passing(t)), Options{}))
 	if strings.Contains(alone, `<details class="card`) {
 		t.Error("the only scenario is folded")
 	}
@@ -253,18 +249,18 @@ func TestFailuresComeFirst(t *testing.T) {
 // TestPageBeginsWithWhatNeedsAction: the page begins, as the table does, with the verdict, what was measured,
 // and each thing to act on once.
 func TestPageBeginsWithWhatNeedsAction(t *testing.T) {
-	one := sample.Failing(t)
-	page := string(render(t, "html", sample.Run(sample.Passing(t), one, sample.Unreachable(t)), Options{}))
+	one := Failing(t)
+	page := string(render(t, "html", SampleRun(Passing(t), one, Unreachable(t)), Options{}))
 	header, _, _ := strings.Cut(page, `<table class="overview">`)
-	all := sample.Run(sample.Passing(t), one, sample.Unreachable(t))
-	for _, want := range []string{evidence.Headline(all, false),
+	all := SampleRun(Passing(t), one, Unreachable(t))
+	for _, want := range []string{Headline(all, false),
 		`<a href="#s2">overload-10x</a>`, `<a href="#s3">sustained</a>`,
 		"at most 20 &#43; floor", "mend: start the target"} {
 		if !strings.Contains(header, want) {
 			t.Errorf("above the overview stands no %q", want)
 		}
 	}
-	alone := string(render(t, "html", sample.Run(one), Options{}))
+	alone := string(render(t, "html", SampleRun(one), Options{}))
 	if header, _, _ = strings.Cut(alone, `<table class="overview">`); strings.Contains(header, "floor") {
 		t.Error("the only scenario is told twice")
 	}
@@ -273,8 +269,8 @@ func TestPageBeginsWithWhatNeedsAction(t *testing.T) {
 // TestManyFailuresAreFolded: of many failures the first few are open and the others folded. Otherwise the
 // page grows with their number.
 func TestManyFailuresAreFolded(t *testing.T) {
-	one := sample.Failing(t)
-	page := string(render(t, "html", sample.Run(one, one, one, one, one), Options{}))
+	one := Failing(t)
+	page := string(render(t, "html", SampleRun(one, one, one, one, one), Options{}))
 	open := strings.Count(page, `<section class="card fail"`)
 	folded := strings.Count(page, `<details class="card fail"`)
 	if open != mostOpen || folded != 5-mostOpen {
@@ -284,7 +280,7 @@ func TestManyFailuresAreFolded(t *testing.T) {
 
 // TestStatusesAreTold: the page tells which statuses came, and why requests had none.
 func TestStatusesAreTold(t *testing.T) {
-	tl := sample.Load(300)
+	tl := Load(300)
 	for i := range 7 {
 		o := &tl.Observations[i]
 		o.Status = 404
@@ -292,10 +288,10 @@ func TestStatusesAreTold(t *testing.T) {
 			o.Answered, o.Status, o.Error = false, 0, "timeout"
 		}
 	}
-	s := sample.Scenario(t, "x", "A title", "token-bucket,rate=10/s,burst=40", tl)
+	s := SampleScenario(t, "x", "A title", "token-bucket,rate=10/s,burst=40", tl)
 	want := "answers: 264 × 429 (denied), 29 × 200 (allowed), 4 × 404 (denied), 1 × 404 (allowed); " +
 		"not answered: 2 × timeout"
-	if page := string(render(t, "html", sample.Run(s), Options{})); !strings.Contains(page, want) {
+	if page := string(render(t, "html", SampleRun(s), Options{})); !strings.Contains(page, want) {
 		t.Errorf("got %q, want %q", answersText(&s), want)
 	}
 }

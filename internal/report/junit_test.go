@@ -9,9 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // parsedSuites reads JUnit as other programs do, by the names of the elements only.
@@ -41,8 +39,8 @@ type parsedSuites struct {
 // no error.
 func TestJUnitCountsWhatTheRunCounts(t *testing.T) {
 	for kind, want := range map[string]int{result.Required: 1, result.Recommended: 1, result.Informative: 0} {
-		for _, reason := range []verdict.Reason{verdict.TooFew, verdict.Unreachable} {
-			r := sample.Run(result.Scenario{ID: "x", Kind: kind, Verdict: verdict.Inconclusive,
+		for _, reason := range []result.Reason{result.TooFew, result.Unreachable} {
+			r := SampleRun(result.Scenario{ID: "x", Kind: kind, Verdict: result.Inconclusive,
 				Reason: reason,
 				Detail: "nothing came"})
 			var got parsedSuites
@@ -163,7 +161,7 @@ func TestJUnitReadsBack(t *testing.T) {
 
 func TestJUnitFailureHasTheWitness(t *testing.T) {
 	var got parsedSuites
-	if err := xml.Unmarshal(render(t, "junit", sample.Run(sample.Failing(t)), Options{}), &got); err != nil {
+	if err := xml.Unmarshal(render(t, "junit", SampleRun(Failing(t)), Options{}), &got); err != nil {
 		t.Fatal(err)
 	}
 	f := got.Suites[0].Cases[0].Failure
@@ -181,18 +179,18 @@ func TestJUnitFailureHasTheWitness(t *testing.T) {
 // TestJUnitShowsAVerdictThatNoClaimExplains: such a verdict must not vanish, since a suite of passing cases
 // would be green.
 func TestJUnitShowsAVerdictThatNoClaimExplains(t *testing.T) {
-	s := sample.Unreachable(t)
+	s := Unreachable(t)
 	s.Claims = nil
-	failed := sample.Failing(t)
+	failed := Failing(t)
 	failed.Claims = nil
-	late := sample.Passing(t) // all claims passed, but the target went away
-	late.Verdict, late.Reason = verdict.Inconclusive, verdict.Unreachable
+	late := Passing(t) // all claims passed, but the target went away
+	late.Verdict, late.Reason = result.Inconclusive, result.Unreachable
 	for _, x := range []struct {
 		s    result.Scenario
 		want [3]int
 	}{{s, [3]int{1, 0, 1}}, {failed, [3]int{1, 1, 0}}, {late, [3]int{3, 0, 1}}} {
 		var got parsedSuites
-		if err := xml.Unmarshal(render(t, "junit", sample.Run(x.s), Options{}), &got); err != nil {
+		if err := xml.Unmarshal(render(t, "junit", SampleRun(x.s), Options{}), &got); err != nil {
 			t.Fatal(err)
 		}
 		if have := [3]int{got.Tests, got.Failures, got.Errors}; have != x.want {
@@ -207,9 +205,9 @@ func TestGitHubShowsTenOfAKind(t *testing.T) {
 	for _, n := range []int{10, 11, 30} {
 		var all []result.Scenario
 		for i := range n {
-			all = append(all, sample.Claimed(fmt.Sprintf("s%d", i), fmt.Sprintf("claim-%d", i), "k", "text"))
+			all = append(all, Claimed(fmt.Sprintf("s%d", i), fmt.Sprintf("claim-%d", i), "k", "text"))
 		}
-		got := string(render(t, "github", sample.Run(all...), Options{}))
+		got := string(render(t, "github", SampleRun(all...), Options{}))
 		if errors := strings.Count(got, "::error "); errors != 10 {
 			t.Errorf("of %d causes: got %d errors, want 10", n, errors)
 		}

@@ -8,11 +8,8 @@ import (
 	"sync"
 	"text/template"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/evidence"
-	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 //go:embed markdown.txt
@@ -22,18 +19,18 @@ var markdownText string
 // from outside; cell is code in a table.
 var markdown = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"md":   plain.Markdown,
-		"code": func(s string) string { return plain.Code(s, false) },
-		"cell": func(s string) string { return plain.Code(s, true) },
+		"md":   text.Markdown,
+		"code": func(s string) string { return text.MarkdownCode(s, false) },
+		"cell": func(s string) string { return text.MarkdownCode(s, true) },
 		"row":  func(cells []string) string { return strings.Join(cells, " | ") },
 		"line": func(s string) string {
 			if command, ok := strings.CutPrefix(s, "replay: "); ok {
-				return "replay: " + plain.Code(command, false)
+				return "replay: " + text.MarkdownCode(command, false)
 			}
-			return plain.Markdown(s)
+			return text.Markdown(s)
 		},
 		"sign": mdSign, "verdict": mdVerdict, "tail": medianAndTail, "notShown": notShown, "told": told,
-		"counts": result.CountsText, "thousands": quantity.Thousands,
+		"counts": result.CountsText, "thousands": text.Thousands,
 		"stepHead": func() []string { return stepHead },
 		"stepNote": func() string { return stepNote },
 	}).Parse(markdownText))
@@ -43,18 +40,18 @@ var markdown = sync.OnceValue(func() *template.Template {
 // policy, a table of scenarios, and what needs action, each cause once. Below that, folded, are the findings
 // of each scenario and the latencies.
 func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
-	clean := plain.Run(r)
+	clean := cleanRun(r)
 	m := struct {
 		page
 		Listed               []*result.Scenario
 		Judged, Strict, Each bool
 		Timed                bool
-		Causes               []evidence.Cause
+		Causes               []Cause
 	}{page: page{Run: clean, Verdict: badge{Word: clean.Word(o.Strict)}, About: provenance(clean),
-		Summary: evidence.Headline(clean, o.Strict), Measured: evidence.About(clean)},
-		Strict: o.Strict, Timed: len(latencyRows(clean)) > 0, Causes: evidence.Causes(r, clean, o.Strict)}
+		Summary: Headline(clean, o.Strict), Measured: evidenceAbout(clean)},
+		Strict: o.Strict, Timed: len(latencyRows(clean)) > 0, Causes: Causes(r, clean, o.Strict)}
 	m.Listed, m.Judged = listed(clean, o.Strict)
-	m.Each = slices.ContainsFunc(m.Causes, func(c evidence.Cause) bool { return c.Several() })
+	m.Each = slices.ContainsFunc(m.Causes, func(c Cause) bool { return c.Several() })
 	for i := range clean.Scenarios {
 		m.Cards = append(m.Cards, newCard(&r.Scenarios[i], &clean.Scenarios[i], o))
 	}
@@ -62,13 +59,13 @@ func writeMarkdown(w io.Writer, r *result.Run, o Options) error {
 }
 
 // mdSign returns a verdict with a sign that does not need colour.
-func mdSign(v verdict.Verdict, counts bool) string {
+func mdSign(v result.Verdict, counts bool) string {
 	switch {
-	case v == verdict.Fail && counts:
+	case v == result.Fail && counts:
 		return "❌ **FAIL**"
-	case v == verdict.Fail:
+	case v == result.Fail:
 		return "⚠️ FAIL"
-	case v == verdict.Pass:
+	case v == result.Pass:
 		return "✅ PASS"
 	default:
 		return "❔ INCONCLUSIVE"
@@ -81,8 +78,8 @@ func mdVerdict(s *result.Scenario, strict bool) string {
 		return "**" + s.Word() + "**"
 	}
 	sign := mdSign(s.Verdict, s.Weighs(strict))
-	if s.Verdict == verdict.Fail && !s.Weighs(strict) {
-		sign += " (" + plain.Markdown(s.Kind) + ")"
+	if s.Verdict == result.Fail && !s.Weighs(strict) {
+		sign += " (" + text.Markdown(s.Kind) + ")"
 	}
 	return sign
 }

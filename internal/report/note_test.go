@@ -7,27 +7,24 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/report/document"
-	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // unpromising is a run at a target without Retry-After. One scenario is not judged, one is judged in part,
 // and one needs a proxy.
 func unpromising(t testing.TB) *result.Run {
-	const none = verdict.NeedsFailed
-	claims := []verdict.Claim{{ID: "conformance", Kind: verdict.ClaimConformance,
-		Verdict: verdict.Pass, Text: "burst 20"},
-		{ID: "fields-retry-after", Kind: verdict.ClaimFieldsRetryAfter,
-			Reason: none, Text: "none has it", Unpromised: verdict.PromiseRetryAfter}}
+	const none = result.NeedsFailed
+	claims := []result.Claim{{ID: "conformance", Kind: result.ClaimConformance,
+		Verdict: result.Pass, Text: "burst 20"},
+		{ID: "fields-retry-after", Kind: result.ClaimFieldsRetryAfter,
+			Reason: none, Text: "none has it", Unpromised: result.PromiseRetryAfter}}
 	whole := result.Scenario{ID: "retry-after", Kind: result.Required, Reason: none, Detail: "sends none",
 		Claims: claims}
-	part := result.Scenario{ID: "denial-response", Kind: result.Recommended, Verdict: verdict.Pass,
+	part := result.Scenario{ID: "denial-response", Kind: result.Recommended, Verdict: result.Pass,
 		Claims: claims}
 	proxy := result.Scenario{ID: "proxy-repeats", Kind: result.Required, Reason: none,
 		Detail: "there is no origin"}
-	return sample.Run(sample.Passing(t), whole, part, proxy)
+	return SampleRun(Passing(t), whole, part, proxy)
 }
 
 func TestNotesSayWhatWasNotJudged(t *testing.T) {
@@ -40,27 +37,27 @@ func TestNotesSayWhatWasNotJudged(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("notes (-want +got):\n%s", d)
 	}
-	if n := sample.Run(sample.Passing(t), sample.Failing(t)).Notes(); len(n) > 0 {
+	if n := SampleRun(Passing(t), Failing(t)).Notes(); len(n) > 0 {
 		t.Errorf("a run that judged all: got %v, want no notes", n)
 	}
 }
 
 // TestAQuotaThatIsStatedInPart: where limit and remaining are stated, only what is missing is named.
 func TestAQuotaThatIsStatedInPart(t *testing.T) {
-	lacks := func(id string) verdict.Claim {
-		return verdict.Claim{ID: id, Reason: verdict.NeedsFailed, Unpromised: verdict.PromiseRateLimit}
+	lacks := func(id string) result.Claim {
+		return result.Claim{ID: id, Reason: result.NeedsFailed, Unpromised: result.PromiseRateLimit}
 	}
-	s := result.Scenario{ID: "header-contract", Verdict: verdict.Pass, Claims: []verdict.Claim{
+	s := result.Scenario{ID: "header-contract", Verdict: result.Pass, Claims: []result.Claim{
 		lacks("fields-ratelimit"), lacks("quota-counts"), lacks("quota-reset")}}
 	const all = "states no quota in RateLimit or X-RateLimit fields: recommended " +
 		"(not judged: in part header-contract)"
-	if got := sample.Run(s).Notes()[0].String(); got != all {
+	if got := SampleRun(s).Notes()[0].String(); got != all {
 		t.Errorf("nothing is stated: got %q", got)
 	}
-	s.Claims[0] = verdict.Claim{Verdict: verdict.Pass, Kind: verdict.ClaimFieldsRateLimit}
+	s.Claims[0] = result.Claim{Verdict: result.Pass, Kind: result.ClaimFieldsRateLimit}
 	const part = "states its quota in part, without what quota-counts, quota-reset judges: recommended " +
 		"(not judged: in part header-contract)"
-	if got := sample.Run(s).Notes()[0].String(); got != part {
+	if got := SampleRun(s).Notes()[0].String(); got != part {
 		t.Errorf("a part is stated: got %q", got)
 	}
 }
@@ -114,7 +111,7 @@ func TestWhatWasNotJudgedIsNoDoubt(t *testing.T) {
 	if last < strings.LastIndex(md, "| ✅ PASS | ") || strings.Contains(md, "`proxy-repeats`") {
 		t.Errorf("got\n%s\nwant retry-after last, not judged, and no row of proxy-repeats", md)
 	}
-	alone := sample.Run(r.Scenarios[1])
+	alone := SampleRun(r.Scenarios[1])
 	text := string(render(t, "table", alone, Options{}))
 	if !strings.Contains(text, "\n INCONCLUSIVE  retry-after ") {
 		t.Errorf("where nothing was judged: got\n%s\nwant INCONCLUSIVE", text)
@@ -123,7 +120,7 @@ func TestWhatWasNotJudgedIsNoDoubt(t *testing.T) {
 
 func TestNotesComeBackFromJSON(t *testing.T) {
 	r := unpromising(t)
-	back, err := document.Read(strings.NewReader(string(render(t, "json", r, Options{}))))
+	back, err := ReadDocument(strings.NewReader(string(render(t, "json", r, Options{}))))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,10 +9,8 @@ import (
 	"sync"
 	"text/template"
 
-	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 //go:embed openmetrics.txt
@@ -50,9 +48,9 @@ func (f *family) add(end string, value float64, labels ...string) {
 // writeOpenMetrics writes verdicts, counts, measured policies and latencies as gauges and summaries, for a
 // push gateway or a text file collector. The label scenario tells scenarios apart.
 func writeOpenMetrics(w io.Writer, r *result.Run, o Options) error {
-	c := plain.Run(r)
+	c := cleanRun(r)
 	return write(w, metrics(), "run", map[string]any{"Run": c, "Verdict": c.Verdict(o.Strict),
-		"Verdicts": []verdict.Verdict{verdict.Pass, verdict.Fail, verdict.Inconclusive},
+		"Verdicts": []result.Verdict{result.Pass, result.Fail, result.Inconclusive},
 		"Started":  float64(c.Started.UnixMilli()) / 1e3, "Measured": measuredFamilies(c),
 		"Latencies": latencyFamilies(c)})
 }
@@ -81,7 +79,7 @@ func measuredFamilies(r *result.Run) []family {
 }
 
 // interval adds the known ends of an interval. The ends of an empty one would look like an interval.
-func (f *family) interval(v verdict.Interval, labels []string) {
+func (f *family) interval(v result.Interval, labels []string) {
 	if v.LoSet && !v.Empty() {
 		f.add("", v.Lo, append(labels, "end", "lower")...)
 	}
@@ -103,7 +101,7 @@ func latencyFamilies(r *result.Run) []family {
 	return []family{plan, send}
 }
 
-func (f *family) summary(d latency.Distribution, labels []string) {
+func (f *family) summary(d timeline.Distribution, labels []string) {
 	names := []string{"0.5", "0.9", "0.99", "0.999", "1.0"}
 	for i, v := range quantiles(d) {
 		f.add("", v.Seconds(), append(labels, "quantile", names[i])...)

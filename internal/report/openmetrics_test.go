@@ -5,8 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/report/sample"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 var (
@@ -56,9 +55,9 @@ func TestOpenMetricsFollowsItsGrammar(t *testing.T) {
 // TestOpenMetricsMeasuresNothingWhereNoValueFits: if every value of a parameter is refuted, its interval has
 // no ends.
 func TestOpenMetricsMeasuresNothingWhereNoValueFits(t *testing.T) {
-	s := sample.Failing(t)
-	s.Judgement.Measured = verdict.Measured{Burst: sample.Between(21, 21), Rate: sample.Between(80, 10.98)}
-	text := string(render(t, "openmetrics", sample.Run(s), Options{}))
+	s := Failing(t)
+	s.Judgement.Measured = result.Measured{Burst: Between(21, 21), Rate: Between(80, 10.98)}
+	text := string(render(t, "openmetrics", SampleRun(s), Options{}))
 	rate := strings.Contains(text, "\nrlcheck_measured_rate{")
 	if rate || !strings.Contains(text, "\nrlcheck_measured_burst{") {
 		t.Errorf("got %s\nwant no rate, and a burst", text)

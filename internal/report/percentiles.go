@@ -3,9 +3,8 @@ package report
 import (
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -19,21 +18,21 @@ const (
 var quantileNames = []string{"P50", "P90", "P99", "P99.9", "MAX"}
 
 // quantiles returns p50, p90, p99, p99.9 and the largest value.
-func quantiles(d latency.Distribution) []time.Duration {
+func quantiles(d timeline.Distribution) []time.Duration {
 	return []time.Duration{d.P50, d.P90, d.P99, d.P999, d.Max}
 }
 
 // latencyRow is one distribution of one scenario.
 type latencyRow struct {
 	scenario, outcome, from string
-	dist                    latency.Distribution
+	dist                    timeline.Distribution
 }
 
 // values returns the quantiles in milliseconds.
 func (l latencyRow) values() []string {
 	var out []string
 	for _, q := range quantiles(l.dist) {
-		out = append(out, quantity.Millis(q))
+		out = append(out, text.Millis(q))
 	}
 	return out
 }
@@ -58,9 +57,9 @@ func latencyRows(r *result.Run) []latencyRow {
 }
 
 // medianAndTail prints p50 and p99 in milliseconds, or a dash if there are no values.
-func medianAndTail(d latency.Distribution) string {
+func medianAndTail(d timeline.Distribution) string {
 	if d.Count == 0 {
 		return "-"
 	}
-	return quantity.Millis(d.P50) + "/" + quantity.Millis(d.P99)
+	return text.Millis(d.P50) + "/" + text.Millis(d.P99)
 }

@@ -9,26 +9,22 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/ndjson"
-	"github.com/rlcheck/rlcheck/internal/report/document"
-	"github.com/rlcheck/rlcheck/internal/report/recording"
-	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 func TestVerdictOfARun(t *testing.T) {
-	const p, f, i = verdict.Pass, verdict.Fail, verdict.Inconclusive
-	const n = verdict.Verdict(99) // inconclusive, needs-failed
+	const p, f, i = result.Pass, result.Fail, result.Inconclusive
+	const n = result.Verdict(99) // inconclusive, needs-failed
 	type kv struct {
 		kind string
-		v    verdict.Verdict
+		v    result.Verdict
 	}
 	for _, x := range []struct {
 		name         string
 		in           []kv
 		interrupted  bool
-		want, strict verdict.Verdict
+		want, strict result.Verdict
 	}{
 		{"all passed", []kv{{result.Required, p}, {result.Recommended, p}}, false, p, p},
 		{"a required one failed", []kv{{result.Required, f}, {result.Required, i}}, false, f, f},
@@ -52,7 +48,7 @@ func TestVerdictOfARun(t *testing.T) {
 		r := &result.Run{Interrupted: x.interrupted}
 		for _, s := range x.in {
 			if s.v == n {
-				r.Scenarios = append(r.Scenarios, result.Scenario{Kind: s.kind, Reason: verdict.NeedsFailed})
+				r.Scenarios = append(r.Scenarios, result.Scenario{Kind: s.kind, Reason: result.NeedsFailed})
 				continue
 			}
 			r.Scenarios = append(r.Scenarios, result.Scenario{Kind: s.kind, Verdict: s.v})
@@ -75,14 +71,14 @@ func TestUnknownFormatNamesTheKnownOnes(t *testing.T) {
 }
 
 func TestFormatsOfRecordingsNeedOne(t *testing.T) {
-	none := sample.Run(sample.Passing(t))
+	none := SampleRun(Passing(t))
 	none.Scenarios[0].Timeline = nil
 	for _, format := range []string{"ndjson", "csv", "hlog"} {
-		if err := Write(io.Discard, format, none, Options{}); !errors.Is(err, recording.ErrNone) {
-			t.Errorf("%s without a recording: got %v, want %v", format, err, recording.ErrNone)
+		if err := Write(io.Discard, format, none, Options{}); !errors.Is(err, ErrNone) {
+			t.Errorf("%s without a recording: got %v, want %v", format, err, ErrNone)
 		}
 	}
-	two := sample.Run(sample.Passing(t), sample.Failing(t))
+	two := SampleRun(Passing(t), Failing(t))
 	for _, format := range []string{"ndjson", "hlog"} {
 		if err := Write(io.Discard, format, two, Options{}); err == nil ||
 			!strings.Contains(err.Error(), "2 recordings") {
@@ -92,7 +88,7 @@ func TestFormatsOfRecordingsNeedOne(t *testing.T) {
 }
 
 func TestEveryFormatReportsAWriterThatFails(t *testing.T) {
-	r := sample.Run(sample.Failing(t))
+	r := SampleRun(Failing(t))
 	full := errors.New("no space left on device")
 	for _, format := range Formats() {
 		if err := Write(failingWriter{full}, format, r, Options{}); !errors.Is(err, full) {
@@ -106,7 +102,7 @@ type failingWriter struct{ err error }
 func (w failingWriter) Write([]byte) (int, error) { return 0, w.err }
 
 func TestWritingChangesNothing(t *testing.T) {
-	r := sample.Run(sample.Hostile(t), sample.Passing(t))
+	r := SampleRun(Hostile(t), Passing(t))
 	before := render(t, "json", r, Options{})
 	for _, format := range []string{"table", "junit", "markdown", "github", "html", "csv", "openmetrics"} {
 		render(t, format, r, Options{})
@@ -117,16 +113,16 @@ func TestWritingChangesNothing(t *testing.T) {
 }
 
 func TestRecordingsReadBack(t *testing.T) {
-	s := sample.Failing(t)
-	r := sample.Run(s)
-	tl, err := ndjson.Read(bytes.NewReader(render(t, "ndjson", r, Options{})), "x", ndjson.Options{})
+	s := Failing(t)
+	r := SampleRun(s)
+	tl, err := timeline.Read(bytes.NewReader(render(t, "ndjson", r, Options{})), "x", timeline.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff(s.Timeline, tl); d != "" {
 		t.Errorf("ndjson read back (-want +got):\n%s", d)
 	}
-	tl, err = ndjson.ReadCSV(bytes.NewReader(render(t, "csv", r, Options{})), "x", ndjson.Options{})
+	tl, err = timeline.ReadCSV(bytes.NewReader(render(t, "csv", r, Options{})), "x", timeline.ReadOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +145,7 @@ func TestRecordingsReadBack(t *testing.T) {
 // recording tells.
 func TestReportReadBackPrintsTheSame(t *testing.T) {
 	r := fixtures(t)["mixed"]
-	back, err := document.Read(bytes.NewReader(render(t, "json", r, Options{})))
+	back, err := ReadDocument(bytes.NewReader(render(t, "json", r, Options{})))
 	if err != nil {
 		t.Fatal(err)
 	}

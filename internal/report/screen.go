@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/report/columns"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // defaultWidth is the width of a terminal of unknown width. leastWidth is the narrowest width that is laid
@@ -30,8 +30,8 @@ func newScreen(o Options) *screen {
 func (s *screen) line(format string, args ...any) { fmt.Fprintf(&s.text, format+"\n", args...) }
 
 // wrapped writes text from column indent on, and later lines two columns farther.
-func (s *screen) wrapped(indent int, text string) {
-	lines := columns.Wrap(text, s.width-indent-2)
+func (s *screen) wrapped(indent int, words string) {
+	lines := text.Wrap(words, s.width-indent-2)
 	for i, l := range lines {
 		if i > 0 {
 			l = "  " + l
@@ -41,16 +41,16 @@ func (s *screen) wrapped(indent int, text string) {
 }
 
 // paint prints a verdict, in colour if that is allowed. A failure that does not count is not red.
-func (s *screen) paint(v verdict.Verdict, counts bool) string {
+func (s *screen) paint(v result.Verdict, counts bool) string {
 	return s.paintWord(strings.ToUpper(v.String()), v, counts)
 }
 
 // paintWord prints a word in the colour of a verdict.
-func (s *screen) paintWord(word string, v verdict.Verdict, counts bool) string {
+func (s *screen) paintWord(word string, v result.Verdict, counts bool) string {
 	switch {
-	case v == verdict.Pass:
+	case v == result.Pass:
 		return s.escape("32", word)
-	case v == verdict.Fail && counts:
+	case v == result.Fail && counts:
 		return s.escape("1;31", word)
 	default:
 		return s.escape("33", word)
@@ -70,7 +70,7 @@ func (s *screen) escape(code, text string) string {
 
 // table writes rows below a head. Cells are clean already and may have several lines.
 func (s *screen) table(head []string, align string, rows [][]string) error {
-	lines, err := columns.Table(head, align, rows)
+	lines, err := text.Table(head, align, rows)
 	for _, l := range lines {
 		s.line("%s", l)
 	}

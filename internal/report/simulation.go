@@ -5,10 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/columns"
-	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -21,16 +19,16 @@ func WriteSimulation(w io.Writer, r *result.Run, o Options) error {
 		if i > 0 && !o.Quiet {
 			s.line("")
 		}
-		s.wrapped(0, s.bold(plain.Text(x.ID))+": "+limitText(x)+" admits "+
-			quantity.Thousands(x.Counts.Allowed)+" of "+
-			quantity.Plural(x.Counts.Sent, "request")+", denies "+quantity.Thousands(x.Counts.Denied)+" ("+
+		s.wrapped(0, s.bold(text.Clean(x.ID))+": "+limitText(x)+" admits "+
+			text.Thousands(x.Counts.Allowed)+" of "+
+			text.Plural(x.Counts.Sent, "request")+", denies "+text.Thousands(x.Counts.Denied)+" ("+
 			percent(float64(x.Counts.Denied)/float64(max(x.Counts.Sent, 1)))+")")
 		if o.Quiet {
 			continue
 		}
 		for _, note := range []string{x.Unfit, result.CacheNote(x.Header.Notes)} {
 			if note != "" {
-				s.wrapped(2, "note: "+plain.Text(note))
+				s.wrapped(2, "note: "+text.Clean(note))
 			}
 		}
 		if rows := phaseRows(x); len(rows) > 1 || o.Verbose && len(rows) > 0 {
@@ -66,11 +64,11 @@ func phaseRows(s *result.Scenario) (rows [][]string) {
 	for _, t := range tallies {
 		first := "-"
 		if t.first >= 0 {
-			first = quantity.Instant(t.first)
+			first = text.Instant(t.first)
 		}
-		rows = append(rows, []string{columns.Clip(plain.Text(t.name), 32), quantity.Thousands(t.sent),
-			quantity.Thousands(t.allowed),
-			quantity.Thousands(t.denied), quantity.Instant(t.from), quantity.Instant(t.to), first})
+		rows = append(rows, []string{text.Clip(text.Clean(t.name), 32), text.Thousands(t.sent),
+			text.Thousands(t.allowed),
+			text.Thousands(t.denied), text.Instant(t.from), text.Instant(t.to), first})
 	}
 	return rows
 }

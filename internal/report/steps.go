@@ -5,13 +5,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/evidence"
-	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // step counts the requests of one phase.
@@ -23,7 +19,7 @@ type step struct {
 	errors, lost int
 	from, to     time.Duration
 	partitions   map[string]bool
-	latency      latency.Collector
+	latency      timeline.LatencyCollector
 	// failed: the witness of a finding has a request of the phase.
 	failed bool
 }
@@ -75,17 +71,17 @@ func (x *step) add(o *timeline.Observation, witness bool) {
 
 // verdict returns Fail for a step with a request that proves a FAIL. It returns Inconclusive if an answer is
 // missing or not known, or s itself is open, and Pass otherwise.
-func (x *step) verdict(s *result.Scenario) verdict.Verdict {
-	conformant := slices.ContainsFunc(s.Claims, func(c verdict.Claim) bool {
-		return c.ID == evidence.Conformance && c.Verdict != verdict.Inconclusive
+func (x *step) verdict(s *result.Scenario) result.Verdict {
+	conformant := slices.ContainsFunc(s.Claims, func(c result.Claim) bool {
+		return c.ID == Conformance && c.Verdict != result.Inconclusive
 	})
 	switch {
 	case x.failed:
-		return verdict.Fail
+		return result.Fail
 	case x.unknown > 0 || !conformant:
-		return verdict.Inconclusive
+		return result.Inconclusive
 	default:
-		return verdict.Pass
+		return result.Pass
 	}
 }
 
@@ -123,8 +119,8 @@ const stepNote = "ms: p50/p99 of the latency, from the plan. Errors: answers of 
 
 func (x *step) row(s *result.Scenario) []string {
 	l := x.latency.Summary()
-	return []string{plain.Text(x.name), x.offered(s), quantity.Thousands(x.sent),
-		quantity.Thousands(x.allowed), quantity.Thousands(x.denied), quantity.Thousands(x.unknown),
+	return []string{text.Clean(x.name), x.offered(s), text.Thousands(x.sent),
+		text.Thousands(x.allowed), text.Thousands(x.denied), text.Thousands(x.unknown),
 		medianAndTail(l.Allowed.Corrected),
-		medianAndTail(l.Denied.Corrected), quantity.Thousands(x.errors), quantity.Thousands(x.lost)}
+		medianAndTail(l.Denied.Corrected), text.Thousands(x.errors), text.Thousands(x.lost)}
 }

@@ -5,12 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/columns"
-	"github.com/rlcheck/rlcheck/internal/report/evidence"
-	"github.com/rlcheck/rlcheck/internal/report/plain"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // longScreen is the number of lines from which the verdict is repeated at the end, as the first line may be
@@ -21,16 +17,16 @@ const longScreen = 24
 // and what needs action, each cause once. Verbose writes the findings of each scenario instead of the causes,
 // with its latencies and how well the generator kept its plan. Quiet writes only the verdict.
 func writeTable(w io.Writer, r *result.Run, o Options) error {
-	clean := plain.Run(r)
+	clean := cleanRun(r)
 	s := newScreen(o)
 	verdict := s.paintWord(clean.Word(o.Strict), clean.Verdict(o.Strict), true) + ": " +
-		s.bold(evidence.Headline(clean, o.Strict))
+		s.bold(Headline(clean, o.Strict))
 	if o.Quiet {
-		_, err := io.WriteString(w, verdict+inBrief(evidence.Causes(r, clean, o.Strict))+"\n")
+		_, err := io.WriteString(w, verdict+inBrief(Causes(r, clean, o.Strict))+"\n")
 		return err
 	}
 	s.wrapped(0, verdict)
-	for _, line := range evidence.About(clean) {
+	for _, line := range evidenceAbout(clean) {
 		s.wrapped(0, line)
 	}
 	if err := s.body(r, clean, o); err != nil {
@@ -69,7 +65,7 @@ func (s *screen) body(r, clean *result.Run, o Options) error {
 			"limit; a fault that shows only in the order of requests may be missed "+
 			"(-v: for how many clients)")
 	}
-	s.causes(evidence.Causes(r, clean, o.Strict))
+	s.causes(Causes(r, clean, o.Strict))
 	s.notes(clean)
 	for i, text := range clean.Remarks() {
 		if i == 0 {
@@ -116,17 +112,17 @@ func (s *screen) rows(r *result.Run, o Options) error {
 		if judged && x.Uncounted() {
 			word = s.dim("not judged")
 		}
-		rows = append(rows, []string{word, columns.Clip(x.ID, s.width*3/8) + mark(r, x),
-			"", quantity.Thousands(x.Counts.Allowed), quantity.Thousands(x.Counts.Denied)})
+		rows = append(rows, []string{word, text.Clip(x.ID, s.width*3/8) + mark(r, x),
+			"", text.Thousands(x.Counts.Allowed), text.Thousands(x.Counts.Denied)})
 	}
-	room := func() int { return s.width - columns.Width(head, rows) + len(head[2]) }
+	room := func() int { return s.width - text.Width(head, rows) + len(head[2]) }
 	for len(head) > 3 && room() < leastWhy {
 		last := len(head) - 1
 		head, align, rows = head[:last], align[:last], firstColumns(rows, last)
 	}
 	widest := room()
 	for i, x := range shown {
-		rows[i][2] = columns.Clip(why(x, o.Strict), widest)
+		rows[i][2] = text.Clip(why(x, o.Strict), widest)
 	}
 	return s.marked(r, s.table(head, align, rows))
 }
@@ -161,11 +157,11 @@ func urgency(s *result.Scenario, strict bool) int {
 	switch {
 	case s.Uncounted():
 		return 4
-	case s.Verdict == verdict.Fail && s.Weighs(strict):
+	case s.Verdict == result.Fail && s.Weighs(strict):
 		return 0
-	case s.Verdict == verdict.Fail:
+	case s.Verdict == result.Fail:
 		return 1
-	case s.Verdict == verdict.Inconclusive:
+	case s.Verdict == result.Inconclusive:
 		return 2
 	default:
 		return 3
@@ -190,14 +186,14 @@ func listed(r *result.Run, strict bool) (all []*result.Scenario, judged bool) {
 // why says in a few words why a scenario did not pass, and what it measured.
 func why(s *result.Scenario, strict bool) string {
 	var parts []string
-	if s.Verdict == verdict.Fail && !s.Weighs(strict) {
+	if s.Verdict == result.Fail && !s.Weighs(strict) {
 		parts = append(parts, s.Kind)
 	}
-	if s.Verdict == verdict.Inconclusive && s.Reason != "" {
+	if s.Verdict == result.Inconclusive && s.Reason != "" {
 		parts = append(parts, string(s.Reason))
 	}
 	for _, c := range s.Claims {
-		if c.Verdict == verdict.Fail && s.Verdict == verdict.Fail && c.ID != evidence.Conformance {
+		if c.Verdict == result.Fail && s.Verdict == result.Fail && c.ID != Conformance {
 			parts = append(parts, c.ID)
 		}
 	}
@@ -205,7 +201,7 @@ func why(s *result.Scenario, strict bool) string {
 		parts = append(parts, m)
 	}
 	if n := s.Counts.Unknown; n > 0 {
-		parts = append(parts, quantity.Thousands(n)+" unknown")
+		parts = append(parts, text.Thousands(n)+" unknown")
 	}
 	return strings.Join(parts, "; ")
 }
@@ -220,8 +216,8 @@ func inShort(s *result.Scenario) string {
 	known := false
 	for i, p := range s.Limit {
 		m := s.Judgement.Measured.Of(i, len(s.Limit))
-		burst := shortly(result.SeenBurst(p, m.Burst), "", quantity.Whole)
-		rate := shortly(m.Rate, "/s", quantity.PerSecond)
+		burst := shortly(result.SeenBurst(p, m.Burst), "", text.Whole)
+		rate := shortly(m.Rate, "/s", text.PerSecond)
 		known = known || burst != unmeasured || rate != unmeasured
 		switch {
 		case p.InFlight(), rate == unmeasured, result.Refuted(m.Burst, p):
@@ -240,7 +236,7 @@ func inShort(s *result.Scenario) string {
 const unmeasured = "-"
 
 // shortly prints an interval in few columns: 20..20, >=18, <=22, none fits.
-func shortly(v verdict.Interval, unit string, text func(x float64, up bool) string) string {
+func shortly(v result.Interval, unit string, text func(x float64, up bool) string) string {
 	switch v = v.Finite(); {
 	case v.Empty():
 		return "none fits"
@@ -259,7 +255,7 @@ func shortly(v verdict.Interval, unit string, text func(x float64, up bool) stri
 const mostCauses = 12
 
 // causes writes what needs action. A mend that several causes in a row share stands below the first.
-func (s *screen) causes(all []evidence.Cause) {
+func (s *screen) causes(all []Cause) {
 	shown := all[:min(len(all), mostCauses)]
 	for i := range shown {
 		c := &shown[i]
@@ -282,13 +278,13 @@ func (s *screen) causes(all []evidence.Cause) {
 	}
 	if n := len(all) - len(shown); n > 0 {
 		s.line("")
-		rest := strings.Join(evidence.IDsOf(all[len(shown):]), ", ")
-		s.wrapped(0, quantity.Plural(n, "more cause")+" in "+rest+" (-v shows all)")
+		rest := strings.Join(IDsOf(all[len(shown):]), ", ")
+		s.wrapped(0, text.Plural(n, "more cause")+" in "+rest+" (-v shows all)")
 	}
 }
 
 // inBrief returns what the first cause asks for, behind a semicolon. Empty: that takes more than a sentence.
-func inBrief(all []evidence.Cause) string {
+func inBrief(all []Cause) string {
 	switch {
 	case len(all) == 0:
 		return ""

@@ -9,11 +9,9 @@ import (
 
 	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
-	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/sample"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // TestTableFitsTheTerminal: no line is wider than the terminal, apart from a command to copy and a single
@@ -52,16 +50,16 @@ func TestTableIsColouredOnlyOnRequest(t *testing.T) {
 }
 
 func TestManyFindingsAreSummedUp(t *testing.T) {
-	s := sample.Failing(t)
+	s := Failing(t)
 	f := s.Claims[0].Findings[0]
 	for range 6 {
 		s.Claims[0].Findings = append(s.Claims[0].Findings, f)
 	}
-	got := string(render(t, "table", sample.Run(s), Options{Width: 200}))
+	got := string(render(t, "table", SampleRun(s), Options{Width: 200}))
 	if n := strings.Count(got, "21 requests allowed"); n != 1 || !strings.Contains(got, "7 findings in all") {
 		t.Errorf("got %d of 7 findings, want the clearest, and their number:\n%s", n, got)
 	}
-	got = string(render(t, "table", sample.Run(s), Options{Width: 200, Verbose: true}))
+	got = string(render(t, "table", SampleRun(s), Options{Width: 200, Verbose: true}))
 	if n := strings.Count(got, "21 requests allowed"); n != 3 {
 		t.Errorf("got %d of 7 findings, want 3", n)
 	}
@@ -79,7 +77,7 @@ func TestUnclassifiedAnswersAreAnswers(t *testing.T) {
 	if got := tails(&x); got != "no answers" {
 		t.Errorf("got %q", got)
 	}
-	x.Latency.Unknown.Service = latency.Distribution{Count: 2, P50: 9 * time.Millisecond,
+	x.Latency.Unknown.Service = timeline.Distribution{Count: 2, P50: 9 * time.Millisecond,
 		P99: 31 * time.Millisecond}
 	if got, want := tails(&x), "unknown 9.00/31.0"; got != want {
 		t.Errorf("got %q, want %q", got, want)
@@ -88,23 +86,23 @@ func TestUnclassifiedAnswersAreAnswers(t *testing.T) {
 
 func TestMeasuredIntervals(t *testing.T) {
 	for _, x := range []struct {
-		in   verdict.Interval
+		in   result.Interval
 		want string
 	}{
-		{sample.Between(20, 20), "measured 20..20/s"},
+		{Between(20, 20), "measured 20..20/s"},
 		// rounded outwards: the printed interval holds the measured one
-		{sample.Between(9.9712, 10.0388), "measured 9.97..10.04/s"},
-		{sample.Between(99.12, 100.39), "measured 99.1..100.4/s"},
-		{sample.Between(0.016666, 0.016667), "measured 0.0166..0.0167/s"},
-		{sample.Between(123456.7, 123457.1), "measured 123456..123458/s"},
-		{sample.Between(100, 100), "measured 100..100/s"},
-		{verdict.Interval{Lo: 18, LoSet: true}, "measured at least 18/s"},
-		{verdict.Interval{Hi: 22, HiSet: true}, "measured at most 22/s"},
-		{verdict.Interval{Hi: 0, HiSet: true}, "measured at most 0/s"}, // everything was denied
-		{verdict.Interval{}, "not measured"},
-		{sample.Between(12, 11), "measured: no value fits"},
+		{Between(9.9712, 10.0388), "measured 9.97..10.04/s"},
+		{Between(99.12, 100.39), "measured 99.1..100.4/s"},
+		{Between(0.016666, 0.016667), "measured 0.0166..0.0167/s"},
+		{Between(123456.7, 123457.1), "measured 123456..123458/s"},
+		{Between(100, 100), "measured 100..100/s"},
+		{result.Interval{Lo: 18, LoSet: true}, "measured at least 18/s"},
+		{result.Interval{Hi: 22, HiSet: true}, "measured at most 22/s"},
+		{result.Interval{Hi: 0, HiSet: true}, "measured at most 0/s"}, // everything was denied
+		{result.Interval{}, "not measured"},
+		{Between(12, 11), "measured: no value fits"},
 	} {
-		if got := result.Measured(x.in, "/s", quantity.PerSecond); got != x.want {
+		if got := result.IntervalText(x.in, "/s", text.PerSecond); got != x.want {
 			t.Errorf("measured(%v): got %q, want %q", x.in, got, x.want)
 		}
 	}
@@ -113,9 +111,9 @@ func TestMeasuredIntervals(t *testing.T) {
 // TestLatenciesFitTheTerminal: a long id and times of many digits leave less room for quantiles. The median,
 // the 99th percentile and the longest latency stay.
 func TestLatenciesFitTheTerminal(t *testing.T) {
-	s := sample.Passing(t)
+	s := Passing(t)
 	s.ID = "forged-client-address-of-nobody"
-	r := sample.Run(s)
+	r := SampleRun(s)
 	for width, want := range map[int]string{100: "ANSWERS P50 P90 P99 P99.9 MAX", 80: "P50 P90 P99 P99.9 MAX",
 		72: "P50 P90 P99 MAX", 66: "P50 P99 MAX"} {
 		text := string(render(t, "table", r, Options{Width: width, Verbose: true}))
@@ -136,16 +134,16 @@ func TestLatenciesFitTheTerminal(t *testing.T) {
 func TestManyScenariosFitOneScreen(t *testing.T) {
 	var pass, fail []result.Scenario
 	for i := range 36 {
-		s := sample.Passing(t)
+		s := Passing(t)
 		s.ID = fmt.Sprintf("scenario-%d", i)
 		pass = append(pass, s)
-		fail = append(fail, sample.Claimed(s.ID, s.ID, "k", "text"))
+		fail = append(fail, Claimed(s.ID, s.ID, "k", "text"))
 	}
-	got := string(render(t, "table", sample.Measured(pass...), Options{}))
+	got := string(render(t, "table", Measured(pass...), Options{}))
 	if n := strings.Count(got, "\n"); n > 36+12 {
 		t.Errorf("36 scenarios that pass: got %d lines, want at most 48:\n%s", n, got)
 	}
-	got = string(render(t, "table", sample.Run(fail...), Options{}))
+	got = string(render(t, "table", SampleRun(fail...), Options{}))
 	if !strings.Contains(got, "24 more causes in ") || !strings.Contains(got, "scenario-35") {
 		t.Errorf("neither shows all causes nor says how many it leaves out:\n%s", got)
 	}

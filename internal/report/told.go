@@ -6,14 +6,13 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // told returns the claims of a scenario that say more than that they hold: what each way to retry costs.
-func told(s *result.Scenario) []verdict.Claim {
-	var out []verdict.Claim
+func told(s *result.Scenario) []result.Claim {
+	var out []result.Claim
 	for _, c := range s.Claims {
-		if c.Kind == verdict.ClaimStorm && c.Verdict == verdict.Pass {
+		if c.Kind == result.ClaimStorm && c.Verdict == result.Pass {
 			out = append(out, c)
 		}
 	}
@@ -36,7 +35,7 @@ func (s *screen) told(x *result.Scenario) error {
 }
 
 // comparedBy returns the attributes that a scenario compared, in their order; nil for most scenarios.
-func comparedBy(s *result.Scenario) []verdict.Comparison {
+func comparedBy(s *result.Scenario) []result.Comparison {
 	for i := range s.Claims {
 		if rows := s.Claims[i].Compared; len(rows) > 0 {
 			return rows
@@ -77,11 +76,11 @@ func (s *screen) attributes(x *result.Scenario) error {
 }
 
 // notShown lists the attributes of which nothing is shown, one line for each reason.
-func notShown(all []verdict.Comparison) []string {
+func notShown(all []result.Comparison) []string {
 	var reasons []string
 	names := map[string][]string{}
 	for _, c := range all {
-		if c.Verdict != verdict.Inconclusive {
+		if c.Verdict != result.Inconclusive {
 			continue
 		}
 		if !slices.Contains(reasons, c.Detail) {

@@ -6,18 +6,17 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestStormsAreTold: a terminal and a step summary show what each way to retry costs.
 func TestStormsAreTold(t *testing.T) {
 	r := &result.Run{Scenarios: []result.Scenario{{ID: "retry-storm", Kind: result.Informative,
-		Verdict: verdict.Pass, Claims: []verdict.Claim{
-			{ID: "conformance", Kind: verdict.ClaimConformance, Verdict: verdict.Pass, Text: "as declared"},
-			{ID: "storm-fixed", Kind: verdict.ClaimStorm,
-				Verdict: verdict.Pass, Text: "40 of 40 clients admitted with 96 requests, 56 in vain"},
-			{ID: "storm-jitter", Kind: verdict.ClaimStorm,
-				Verdict: verdict.Inconclusive, Reason: verdict.TooFew, Text: "nothing was seen"}}}}}
+		Verdict: result.Pass, Claims: []result.Claim{
+			{ID: "conformance", Kind: result.ClaimConformance, Verdict: result.Pass, Text: "as declared"},
+			{ID: "storm-fixed", Kind: result.ClaimStorm,
+				Verdict: result.Pass, Text: "40 of 40 clients admitted with 96 requests, 56 in vain"},
+			{ID: "storm-jitter", Kind: result.ClaimStorm,
+				Verdict: result.Inconclusive, Reason: result.TooFew, Text: "nothing was seen"}}}}}
 	for format, write := range map[string]func(*bytes.Buffer) error{
 		"table":    func(b *bytes.Buffer) error { return writeTable(b, r, Options{}) },
 		"markdown": func(b *bytes.Buffer) error { return writeMarkdown(b, r, Options{}) },

@@ -5,11 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/report/columns"
-	"github.com/rlcheck/rlcheck/internal/report/evidence"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // everything writes all findings of each scenario.
@@ -64,11 +61,11 @@ func (s *screen) scenarios(r *result.Run, o Options) error {
 	var rows [][]string
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
-		rows = append(rows, []string{s.verdictCell(x, o), columns.Clip(x.ID, 32) + mark(r, x),
-			strings.Join(x.Worth(), "\n"), quantity.Thousands(x.Counts.Allowed),
-			quantity.Thousands(x.Counts.Denied), quantity.Thousands(x.Counts.Unknown), tails(x)})
+		rows = append(rows, []string{s.verdictCell(x, o), text.Clip(x.ID, 32) + mark(r, x),
+			strings.Join(x.Worth(), "\n"), text.Thousands(x.Counts.Allowed),
+			text.Thousands(x.Counts.Denied), text.Thousands(x.Counts.Unknown), tails(x)})
 	}
-	if columns.Width(head, rows) <= s.width {
+	if text.Width(head, rows) <= s.width {
 		return s.marked(r, s.table(head, align, rows))
 	}
 	head = []string{"VERDICT", "SCENARIO", limits + " (MEASURED), REQUESTS, P50/P99 ms"}
@@ -80,11 +77,11 @@ func (s *screen) scenarios(r *result.Run, o Options) error {
 		}
 		rows[i] = []string{row[0], row[1], body}
 	}
-	room := s.width - columns.Width(head[:2], firstColumns(rows, 2)) - 2
+	room := s.width - text.Width(head[:2], firstColumns(rows, 2)) - 2
 	for i := range rows {
-		rows[i][2] = columns.Rewrap(rows[i][2], room)
+		rows[i][2] = text.Rewrap(rows[i][2], room)
 	}
-	head[2] = columns.Rewrap(head[2], room)
+	head[2] = text.Rewrap(head[2], room)
 	return s.marked(r, s.table(head, align[:3], rows))
 }
 
@@ -106,7 +103,7 @@ func tails(x *result.Scenario) string {
 
 // verdictCell returns the verdict and, if a failure does not count, the kind.
 func (s *screen) verdictCell(x *result.Scenario, o Options) string {
-	if x.Verdict == verdict.Fail && !x.Weighs(o.Strict) {
+	if x.Verdict == result.Fail && !x.Weighs(o.Strict) {
 		return s.paint(x.Verdict, false) + "\n" + x.Kind
 	}
 	return s.paintWord(x.Word(), x.Verdict, true)
@@ -123,20 +120,20 @@ func firstColumns(rows [][]string, n int) [][]string {
 // failure writes the findings of one scenario: the sentence, the place in the recording, and how to see it
 // again.
 func (s *screen) failure(raw, x *result.Scenario, o Options) {
-	if x.Verdict != verdict.Fail {
+	if x.Verdict != result.Fail {
 		return
 	}
-	found := evidence.Shown(evidence.Failures(raw))
+	found := Shown(Failures(raw))
 	if len(found) == 0 {
-		found = []evidence.Failure{{Claim: evidence.Conformance, Sentence: x.Detail}}
+		found = []Failure{{Claim: Conformance, Sentence: x.Detail}}
 	}
 	s.line("")
 	for _, e := range found {
 		who := x.ID
-		if e.Claim != evidence.Conformance && e.Claim != "" {
+		if e.Claim != Conformance && e.Claim != "" {
 			who += ": " + e.Claim
 		}
-		head := s.paint(verdict.Fail, x.Weighs(o.Strict)) + " " + who + ": "
+		head := s.paint(result.Fail, x.Weighs(o.Strict)) + " " + who + ": "
 		s.wrapped(0, head+e.Sentence)
 		if e.Span != "" {
 			s.wrapped(2, e.Span)
@@ -152,11 +149,11 @@ func (s *screen) failure(raw, x *result.Scenario, o Options) {
 
 // open writes why a scenario is inconclusive and what to do about it.
 func (s *screen) open(x *result.Scenario) {
-	for i, t := range evidence.Troubles(x) {
+	for i, t := range Troubles(x) {
 		if i == 0 {
 			s.line("")
 		}
-		s.wrapped(0, s.paint(verdict.Inconclusive, true)+" "+x.ID+": "+t.Line())
+		s.wrapped(0, s.paint(result.Inconclusive, true)+" "+x.ID+": "+t.Line())
 		if t.Mend != "" {
 			s.wrapped(2, "mend: "+t.Mend)
 		}
@@ -175,8 +172,8 @@ func (s *screen) latencies(r *result.Run) error {
 	var cells [][]string
 	scenario, outcome := "", ""
 	for _, l := range rows {
-		row := []string{columns.Clip(l.scenario, 32), l.outcome, l.from,
-			quantity.Thousands(int(l.dist.Count))}
+		row := []string{text.Clip(l.scenario, 32), l.outcome, l.from,
+			text.Thousands(int(l.dist.Count))}
 		if l.scenario == scenario && l.outcome == outcome {
 			row[1], row[3] = "", ""
 		}
@@ -188,7 +185,7 @@ func (s *screen) latencies(r *result.Run) error {
 	}
 	// The number of answers is in the first table too.
 	for _, spare := range []string{"ANSWERS", "P99.9", "P90"} {
-		if columns.Width(head, cells) <= s.width {
+		if text.Width(head, cells) <= s.width {
 			break
 		}
 		i := slices.Index(head, spare)

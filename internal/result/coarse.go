@@ -5,9 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -35,7 +34,7 @@ func (s *Scenario) Coarse() (why, mend string) {
 		return fmt.Sprintf("no request costs less than %d units, so no burst is known to less", cost),
 			"send requests of one unit, or " + less
 	case late*scarce > all:
-		return fmt.Sprintf("%d of %s got no answer in time", late, quantity.Plural(all, "request")),
+		return fmt.Sprintf("%d of %s got no answer in time", late, text.Plural(all, "request")),
 			"find out why the target does not answer: it may serve few clients at a time"
 	case !denied && s.Target != "" && rate*max(wait, tick).Seconds() >= noticed:
 		why = "an answer took " + back(wait)
@@ -99,7 +98,7 @@ func (s *Scenario) Slow() string {
 		return nearer + ": an answer took " + givenBack(rate, wait)
 	}
 	if s.Far() {
-		return nearer + ": no answer took less than " + quantity.Brief(s.fastest())
+		return nearer + ": no answer took less than " + text.Brief(s.fastest())
 	}
 	return ""
 }
@@ -123,7 +122,7 @@ func (s *Scenario) Delays() string {
 	p := s.Limit[at]
 	return fmt.Sprintf("the target seems to delay what it admits (admissions took %s, denials %s): declare "+
 		"that (leaky-bucket-queue,rate=%s,queue=%d), or turn it off (nodelay of nginx)",
-		quantity.Brief(admitted.P50), quantity.Brief(denied.P50), p.RateText(), p.Full()-1)
+		text.Brief(admitted.P50), text.Brief(denied.P50), p.RateText(), p.Full()-1)
 }
 
 // farFrom is the time of the fastest answer from which a target is far away. The first requests are sent as
@@ -156,11 +155,11 @@ func (s *Scenario) refill() (rate float64, tick time.Duration) {
 
 // givenBack says how many units a rate gives back within d.
 func givenBack(rate float64, d time.Duration) string {
-	units := quantity.PerSecond(rate*d.Seconds(), false) + " units"
+	units := text.PerSecond(rate*d.Seconds(), false) + " units"
 	if units == "1 units" {
 		units = "1 unit"
 	}
-	return fmt.Sprintf("%s, in which the limit gives back %s", quantity.Brief(d), units)
+	return fmt.Sprintf("%s, in which the limit gives back %s", text.Brief(d), units)
 }
 
 const (
@@ -178,7 +177,7 @@ func (s *Scenario) usualWait() (wait time.Duration, denied bool) {
 	most := int64(0)
 	if s.Excerpt != "" || tl.Spool != nil { // the median of the most frequent outcome
 		l := &s.Latency
-		for _, d := range []*latency.Latencies{&l.Allowed, &l.Denied, &l.Unknown} {
+		for _, d := range []*timeline.Latencies{&l.Allowed, &l.Denied, &l.Unknown} {
 			if d.Service.Count > most {
 				wait, most = d.Service.P50, d.Service.Count
 			}

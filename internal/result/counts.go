@@ -3,7 +3,7 @@ package result
 import (
 	"fmt"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -14,12 +14,12 @@ func CountsText(c timeline.Counts) string {
 	if c.Lost > 0 {
 		unsent = "unsent or not known"
 	}
-	planned := fmt.Sprintf("%s planned %s %s sent + %s %s", quantity.Thousands(c.Planned),
-		equals(c.Planned == c.Sent+c.Unsent), quantity.Thousands(c.Sent), quantity.Thousands(c.Unsent),
+	planned := fmt.Sprintf("%s planned %s %s sent + %s %s", text.Thousands(c.Planned),
+		equals(c.Planned == c.Sent+c.Unsent), text.Thousands(c.Sent), text.Thousands(c.Unsent),
 		unsent)
-	sent := fmt.Sprintf("%s sent %s %s allowed + %s denied + %s unknown", quantity.Thousands(c.Sent),
-		equals(c.Sent == c.Allowed+c.Denied+c.Unknown), quantity.Thousands(c.Allowed),
-		quantity.Thousands(c.Denied), quantity.Thousands(c.Unknown))
+	sent := fmt.Sprintf("%s sent %s %s allowed + %s denied + %s unknown", text.Thousands(c.Sent),
+		equals(c.Sent == c.Allowed+c.Denied+c.Unknown), text.Thousands(c.Allowed),
+		text.Thousands(c.Denied), text.Thousands(c.Unknown))
 	return planned + "; " + sent
 }
 

@@ -1,15 +1,14 @@
 package result
 
 import (
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Findings returns the findings of the judge, in the order of partitions, each with its partition. For a
 // scenario that was read without a judgement, it returns those of the claim of conformance. May be empty.
-func (s *Scenario) Findings() []verdict.Finding {
-	var out []verdict.Finding
+func (s *Scenario) Findings() []Finding {
+	var out []Finding
 	if s.Judgement != nil {
 		for i := range s.Judgement.Partitions {
 			p := &s.Judgement.Partitions[i]
@@ -23,7 +22,7 @@ func (s *Scenario) Findings() []verdict.Finding {
 		return out
 	}
 	for i := range s.Claims {
-		if s.Claims[i].ID == string(verdict.ClaimConformance) {
+		if s.Claims[i].ID == string(ClaimConformance) {
 			out = append(out, s.Claims[i].Findings...)
 		}
 	}
@@ -32,7 +31,7 @@ func (s *Scenario) Findings() []verdict.Finding {
 
 // AttributeFindings returns the findings on attributes, in the order of the claims. ok=false: no attribute
 // was compared.
-func (s *Scenario) AttributeFindings() (out []verdict.Finding, ok bool) {
+func (s *Scenario) AttributeFindings() (out []Finding, ok bool) {
 	for i := range s.Claims {
 		if len(s.Claims[i].Compared) > 0 {
 			out, ok = append(out, s.Claims[i].Findings...), true
@@ -46,5 +45,5 @@ func FirstByte(o *timeline.Observation) string {
 	if !o.Answered {
 		return "never"
 	}
-	return quantity.Seconds(o.FirstByte)
+	return text.Seconds(o.FirstByte)
 }

@@ -3,15 +3,13 @@ package result
 import (
 	"slices"
 	"strings"
-
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Note is something that could not be judged of a run, since the targets never had it and nobody promised it.
 // It is no failure.
 type Note struct {
 	// Unpromised is what is missing. Empty for needs that no promise names, such as an origin behind a proxy.
-	Unpromised verdict.Promise `json:"unpromised"`
+	Unpromised Promise `json:"unpromised"`
 	// Text says it in a few words: sends no Retry-After: recommended.
 	Text string `json:"text"`
 	// NotJudged are the ids of the scenarios that could not be judged without it. InPart are those that could
@@ -20,16 +18,16 @@ type Note struct {
 	InPart    []string `json:"in_part"`
 }
 
-// Notes returns what was not judged and does not count, in the order of verdict.Promises. The scenarios that
+// Notes returns what was not judged and does not count, in the order of Promises. The scenarios that
 // needed something else follow. Empty: everything was judged.
 func (r *Run) Notes() []Note {
 	var out []Note
-	for _, p := range verdict.Promises() {
+	for _, p := range Promises() {
 		n := Note{Unpromised: p, Text: p.Lack()}
 		for i := range r.Scenarios {
 			n.add(&r.Scenarios[i])
 		}
-		if lacks := r.lacking(); p == verdict.PromiseRateLimit && len(lacks) > 0 {
+		if lacks := r.lacking(); p == PromiseRateLimit && len(lacks) > 0 {
 			n.Text = "states its quota in part, without what " + strings.Join(lacks, ", ") +
 				" judges: recommended"
 		}
@@ -56,9 +54,9 @@ func (r *Run) lacking() (ids []string) {
 	stated := false
 	for i := range r.Scenarios {
 		for _, c := range r.Scenarios[i].Claims {
-			ours := c.Kind == verdict.ClaimFieldsRateLimit || strings.HasPrefix(c.ID, "quota-")
-			stated = stated || ours && c.Verdict != verdict.Inconclusive
-			if c.Unpromised == verdict.PromiseRateLimit && !slices.Contains(ids, c.ID) {
+			ours := c.Kind == ClaimFieldsRateLimit || strings.HasPrefix(c.ID, "quota-")
+			stated = stated || ours && c.Verdict != Inconclusive
+			if c.Unpromised == PromiseRateLimit && !slices.Contains(ids, c.ID) {
 				ids = append(ids, c.ID)
 			}
 		}
@@ -106,12 +104,12 @@ func (n *Note) add(s *Scenario) {
 // Uncounted tells whether s says nothing of its target, since something is missing that the target never had.
 // That is neither a failure nor a doubt.
 func (s *Scenario) Uncounted() bool {
-	return s.Verdict == verdict.Inconclusive && s.Reason == verdict.NeedsFailed
+	return s.Verdict == Inconclusive && s.Reason == NeedsFailed
 }
 
 // unpromised returns the promises without which claims of s were not judged.
-func (s *Scenario) unpromised() []verdict.Promise {
-	var out []verdict.Promise
+func (s *Scenario) unpromised() []Promise {
+	var out []Promise
 	for _, c := range s.Claims {
 		if c.Unpromised != "" && !slices.Contains(out, c.Unpromised) {
 			out = append(out, c.Unpromised)

@@ -1,5 +1,3 @@
-// Package result holds the results of a run: its scenarios, their verdicts and recordings, and what they
-// measured together.
 package result
 
 import (
@@ -8,10 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/latency"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Run is everything that the formats print of one run.
@@ -56,7 +52,7 @@ type Policy struct {
 	Limit spec.Limit `json:"limit"`
 	// Measured is the intersection of what each of them measured. An empty interval: no value fits all of
 	// them.
-	Measured verdict.Measured `json:"measured"`
+	Measured Measured `json:"measured"`
 	// From are the ids of these scenarios, in the order of the run. At least one.
 	From []string `json:"from"`
 	// Contradiction is a failure of the run: no single limiter made two of its recordings. nil: none is
@@ -113,11 +109,11 @@ type Scenario struct {
 	// Limits are the limits of phases that have their own, by the phase of their requests. An empty limit: no
 	// limit counts the phase.
 	Limits  map[string]spec.Limit `json:"limits,omitempty"`
-	Verdict verdict.Verdict       `json:"verdict"`
+	Verdict Verdict               `json:"verdict"`
 	// Reason and Detail say why Verdict is Inconclusive.
-	Reason   verdict.Reason `json:"reason"`
-	Detail   string         `json:"detail"`
-	Duration time.Duration  `json:"duration_ns"`
+	Reason   Reason        `json:"reason"`
+	Detail   string        `json:"detail"`
+	Duration time.Duration `json:"duration_ns"`
 	// TimelinePath is where the recording is kept. The command that replays it names it. May be empty.
 	TimelinePath string `json:"timeline"`
 	// Digest is the SHA-256 of that file, in hexadecimal digits. Empty: it is not known.
@@ -136,11 +132,11 @@ type Scenario struct {
 	// Clients are the partitions, the most denials first. Empty: Timeline tells.
 	Clients []Client `json:"clients"`
 	// Claims are the judged expectations, conformance first. May be empty: nothing was judged.
-	Claims []verdict.Claim `json:"claims"`
+	Claims []Claim `json:"claims"`
 	// Judgement is nil where conformance was not judged.
-	Judgement *verdict.Judgement `json:"judgement"`
-	Latency   latency.Summary    `json:"latency"`
-	Header    timeline.Header    `json:"recording"`
+	Judgement *Judgement              `json:"judgement"`
+	Latency   timeline.LatencySummary `json:"latency"`
+	Header    timeline.Header         `json:"recording"`
 	// FailedBeside: it failed while other scenarios ran, in a way that they may have caused, and passed
 	// alone.
 	FailedBeside bool `json:"-"`
@@ -197,7 +193,7 @@ func (s *Scenario) Remarks() []string {
 			return n != Unverified && !strings.HasPrefix(n, timeline.OfTarget)
 		})
 	}
-	if s.Verdict == verdict.Inconclusive { // its reason says it
+	if s.Verdict == Inconclusive { // its reason says it
 		out = slices.DeleteFunc(out, func(n string) bool { return strings.HasPrefix(n, Foreign) })
 	}
 	if s.Excerpt != "" {
@@ -238,23 +234,23 @@ func (s *Scenario) Timed() bool {
 //
 // Inconclusive: a scenario that is not informative was inconclusive, and not only since its target lacks
 // something (needs-failed). Or nothing was judged at all, or the run was interrupted. Pass: anything else.
-func (r *Run) Verdict(strict bool) verdict.Verdict {
-	v, judged := verdict.Pass, false
+func (r *Run) Verdict(strict bool) Verdict {
+	v, judged := Pass, false
 	for i := range r.Scenarios {
 		s := &r.Scenarios[i]
-		judged = judged || s.Verdict != verdict.Inconclusive
+		judged = judged || s.Verdict != Inconclusive
 		switch {
-		case s.Verdict == verdict.Fail && s.Weighs(strict):
-			v = verdict.Worst(v, verdict.Fail)
-		case s.Verdict == verdict.Inconclusive && s.Kind != Informative && s.Reason != verdict.NeedsFailed:
-			v = verdict.Worst(v, verdict.Inconclusive)
+		case s.Verdict == Fail && s.Weighs(strict):
+			v = Worst(v, Fail)
+		case s.Verdict == Inconclusive && s.Kind != Informative && s.Reason != NeedsFailed:
+			v = Worst(v, Inconclusive)
 		}
 	}
 	if r.Contradicted(strict) {
-		v = verdict.Fail
+		v = Fail
 	}
 	if r.Interrupted || !judged {
-		v = verdict.Worst(v, verdict.Inconclusive)
+		v = Worst(v, Inconclusive)
 	}
 	return v
 }
@@ -285,8 +281,8 @@ func (s *Scenario) Required() bool { return s.Kind != Informative && s.Kind != R
 // Overruns tells whether s shows that more was admitted than the declared limit can (AL-UPPER). That counts
 // in every kind of scenario: kinds are about what a scenario asks beyond the limit.
 func (s *Scenario) Overruns() bool {
-	return s.Verdict == verdict.Fail && slices.ContainsFunc(s.Findings(), func(f verdict.Finding) bool {
-		return f.Kind == verdict.OverAdmission && !f.Beyond && (f.Limit == "" || f.Limit == s.Limit.String())
+	return s.Verdict == Fail && slices.ContainsFunc(s.Findings(), func(f Finding) bool {
+		return f.Kind == OverAdmission && !f.Beyond && (f.Limit == "" || f.Limit == s.Limit.String())
 	})
 }
 
@@ -294,7 +290,7 @@ func (s *Scenario) Overruns() bool {
 // measured is then not of the declared limit.
 func (s *Scenario) Beyond() bool {
 	found := s.Findings()
-	return len(found) > 0 && !slices.ContainsFunc(found, func(f verdict.Finding) bool { return !f.Beyond })
+	return len(found) > 0 && !slices.ContainsFunc(found, func(f Finding) bool { return !f.Beyond })
 }
 
 // Sum adds up the counts of all scenarios.

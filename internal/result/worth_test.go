@@ -5,12 +5,11 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestWorthShowsDeclaredRanges: a declared range is printed as it was declared, beside what was measured.
 func TestWorthShowsDeclaredRanges(t *testing.T) {
-	m := verdict.Measured{Burst: verdict.Interval{Lo: 19, Hi: 20, LoSet: true, HiSet: true}}
+	m := Measured{Burst: Interval{Lo: 19, Hi: 20, LoSet: true, HiSet: true}}
 	for text, want := range map[string][]string{
 		"token-bucket,rate=9..11/s,burst=18..22": {"burst 18..22 (measured 19..20)",
 			"rate 9..11/s (not measured)"},
@@ -26,7 +25,7 @@ func TestWorthShowsDeclaredRanges(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := Worth(l, &verdict.Judgement{Measured: m}); !slices.Equal(got, want) {
+		if got := Worth(l, &Judgement{Measured: m}); !slices.Equal(got, want) {
 			t.Errorf("%s: got %q, want %q", text, got, want)
 		}
 	}
@@ -38,9 +37,9 @@ func TestWorthOfAQueueIsOneSided(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := verdict.Measured{Burst: verdict.Interval{Lo: 1, Hi: 18, LoSet: true, HiSet: true}}
+	m := Measured{Burst: Interval{Lo: 1, Hi: 18, LoSet: true, HiSet: true}}
 	const want = "at once 18 (measured at most 18; a shorter queue would look the same)"
-	if got := Worth(l, &verdict.Judgement{Measured: m})[0]; got != want {
+	if got := Worth(l, &Judgement{Measured: m})[0]; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -48,9 +47,9 @@ func TestWorthOfAQueueIsOneSided(t *testing.T) {
 // TestWorthSaysWhereASearchWasCapped: a pass says in how many partitions the exact search reached its cap.
 func TestWorthSaysWhereASearchWasCapped(t *testing.T) {
 	l := spec.Limit{{Algorithm: spec.SlidingWindowLog, Rate: spec.Rate{N: 2, Per: 1e9}}}
-	j := &verdict.Judgement{Verdict: verdict.Pass,
-		Partitions: []verdict.PartitionVerdict{{},
-			{Search: verdict.Search{Visited: 9, Cap: 9, Capped: true}}}}
+	j := &Judgement{Verdict: Pass,
+		Partitions: []PartitionVerdict{{},
+			{Search: Search{Visited: 9, Cap: 9, Capped: true}}}}
 	if got, want := Worth(l, j), "not every order was tried in 1 of 2 partitions"; got[len(got)-1] != want {
 		t.Errorf("got %q, want %q at the end", got, want)
 	}
@@ -62,7 +61,7 @@ func TestWorthSaysWhereASearchWasCapped(t *testing.T) {
 // TestWorthSaysWhatWasNotJudged: of a partition that is too large for memory, only the beginning is judged.
 func TestWorthSaysWhatWasNotJudged(t *testing.T) {
 	l := spec.Limit{{Algorithm: spec.SlidingWindowLog, Rate: spec.Rate{N: 2, Per: 1e9}}}
-	j := &verdict.Judgement{Partitions: []verdict.PartitionVerdict{{}, {Left: 1_000_000}, {Left: 234_567}}}
+	j := &Judgement{Partitions: []PartitionVerdict{{}, {Left: 1_000_000}, {Left: 234_567}}}
 	want := "the last 1,234,567 requests of 2 of 3 partitions were not judged, as that takes too much memory"
 	if got := Worth(l, j); got[len(got)-1] != want {
 		t.Errorf("got %q, want %q at the end", got, want)

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -37,7 +37,7 @@ func (s *Scenario) Alone() string {
 		case p.Shape == timeline.Backoff, p.Shape == timeline.Closed && p.Clients > 1:
 			return "its clients send as fast as they are answered"
 		case c > MostBeside:
-			return "it opens " + quantity.Plural(int(c), "connection")
+			return "it opens " + text.Plural(int(c), "connection")
 		case fastBeside().Less(p.peak(count)):
 			return fmt.Sprintf("it sends more than %s", fastBeside())
 		}
@@ -53,11 +53,11 @@ type Span struct{ Least, Duration time.Duration }
 func (s Span) String() string {
 	switch {
 	case s.Least == s.Duration:
-		return "at least " + quantity.Rough(s.Duration)
+		return "at least " + text.Rough(s.Duration)
 	case s.Least == 0:
-		return "up to " + quantity.Rough(s.Duration) + " by plan"
+		return "up to " + text.Rough(s.Duration) + " by plan"
 	}
-	least, most := quantity.Rough(s.Least), quantity.Rough(s.Duration)
+	least, most := text.Rough(s.Least), text.Rough(s.Duration)
 	if least != most {
 		most = least + " to " + most
 	}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Budget bounds a run. A zero member bounds nothing.
@@ -50,10 +50,10 @@ func ParseBudget(text string) (b Budget, err error) {
 func (b Budget) String() string {
 	var parts []string
 	if b.Requests > 0 {
-		parts = append(parts, quantity.Plural(b.Requests, "request"))
+		parts = append(parts, text.Plural(b.Requests, "request"))
 	}
 	if b.Time > 0 {
-		parts = append(parts, quantity.Short(b.Time))
+		parts = append(parts, text.Short(b.Time))
 	}
 	return strings.Join(parts, " and ")
 }

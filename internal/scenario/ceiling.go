@@ -5,9 +5,8 @@ import (
 	"math"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/exact"
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -33,7 +32,7 @@ func (p *Phase) total(partitions int) int64 {
 	if p.Vary != "" {
 		partitions *= 2
 	}
-	return exact.MulDiv(int64(p.Requests), int64(partitions), 1, false) + p.questions(partitions) +
+	return MulDiv(int64(p.Requests), int64(partitions), 1, false) + p.questions(partitions) +
 		int64(p.probes())
 }
 
@@ -78,7 +77,7 @@ func (p *Phase) connections(partitions int) int64 {
 	case timeline.AtOnce:
 		return p.total(partitions)
 	case timeline.Boundary:
-		return exact.MulDiv(int64(p.Requests+1)/2, int64(partitions), 1, false)
+		return MulDiv(int64(p.Requests+1)/2, int64(partitions), 1, false)
 	case timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff:
 		return int64(p.Clients)
 	default:
@@ -102,7 +101,7 @@ func (p *Phase) peak(partitions int) spec.Rate {
 	if r.N == 0 {
 		return spec.Rate{}
 	}
-	return spec.Rate{N: exact.MulDiv(r.N, int64(partitions), 1, false), Per: r.Per}
+	return spec.Rate{N: MulDiv(r.N, int64(partitions), 1, false), Per: r.Per}
 }
 
 // Excess is something that a run would take beyond a ceiling of Safety.
@@ -129,13 +128,13 @@ func (s *Scenario) Excesses() (out []Excess) {
 	}
 	if requests > int64(s.Safety.MaxRequests) {
 		out = append(out, Excess{What: "all phases",
-			Why: fmt.Sprintf("%s, over the limit of %s", quantity.Plural(int(requests), "request"),
-				quantity.Thousands(s.Safety.MaxRequests)),
+			Why: fmt.Sprintf("%s, over the limit of %s", text.Plural(int(requests), "request"),
+				text.Thousands(s.Safety.MaxRequests)),
 			Mend: "shorten a phase, or raise safety.max_requests"})
 	}
 	if lasts > s.Safety.MaxDuration {
 		out = append(out, Excess{What: "all phases", Why: fmt.Sprintf("%s, over the limit of %s",
-			quantity.Short(lasts), quantity.Short(s.Safety.MaxDuration)),
+			text.Short(lasts), text.Short(s.Safety.MaxDuration)),
 			Mend: "shorten a phase, or raise safety.max_duration"})
 	}
 	return out
@@ -147,11 +146,11 @@ func (s *Scenario) excessesOf(p *Phase) (out []Excess) {
 	count := s.Partition.Count
 	in := ""
 	if count > 1 {
-		in = " in " + quantity.Plural(count, "partition")
+		in = " in " + text.Plural(count, "partition")
 	}
 	if total := p.total(count); total > int64(s.Safety.MaxRequests) {
-		add(p.size()+in, fmt.Sprintf("%s, over the limit of %s", quantity.Plural(int(total), "request"),
-			quantity.Thousands(s.Safety.MaxRequests)),
+		add(p.size()+in, fmt.Sprintf("%s, over the limit of %s", text.Plural(int(total), "request"),
+			text.Thousands(s.Safety.MaxRequests)),
 			"shorten the phase, or raise safety.max_requests")
 		return out
 	}
@@ -160,13 +159,13 @@ func (s *Scenario) excessesOf(p *Phase) (out []Excess) {
 			"lower the rate, or raise safety.max_rate")
 	}
 	if c := p.connections(count); c > int64(s.Safety.MaxConnections) {
-		why := fmt.Sprintf("%s at once, over the limit of %s", quantity.Plural(int(c), "connection"),
-			quantity.Thousands(s.Safety.MaxConnections))
+		why := fmt.Sprintf("%s at once, over the limit of %s", text.Plural(int(c), "connection"),
+			text.Thousands(s.Safety.MaxConnections))
 		add(p.size()+in, why, "send fewer requests, or raise safety.max_connections")
 	}
 	if p.lasts() > s.Safety.MaxDuration {
-		add(p.size(), fmt.Sprintf("%s, over the limit of %s", quantity.Short(p.lasts()),
-			quantity.Short(s.Safety.MaxDuration)), "shorten the phase, or raise safety.max_duration")
+		add(p.size(), fmt.Sprintf("%s, over the limit of %s", text.Short(p.lasts()),
+			text.Short(s.Safety.MaxDuration)), "shorten the phase, or raise safety.max_duration")
 	}
 	return out
 }
@@ -176,8 +175,8 @@ func (s *Scenario) excessesOf(p *Phase) (out []Excess) {
 // sent may be a multiple of it, such as 900/10m.
 func pace(r spec.Rate) string {
 	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour, 24 * time.Hour} {
-		if n := exact.MulDiv(r.N, int64(per), int64(r.Per), false); n > 0 &&
-			n == exact.MulDiv(r.N, int64(per), int64(r.Per), true) {
+		if n := MulDiv(r.N, int64(per), int64(r.Per), false); n > 0 &&
+			n == MulDiv(r.N, int64(per), int64(r.Per), true) {
 			return spec.Rate{N: n, Per: per}.String()
 		}
 	}
@@ -188,11 +187,11 @@ func pace(r spec.Rate) string {
 func (p *Phase) size() string {
 	switch p.Shape {
 	case timeline.Constant:
-		return fmt.Sprintf("rate %s for %s", pace(p.Rate), quantity.Rough(p.Duration))
+		return fmt.Sprintf("rate %s for %s", pace(p.Rate), text.Rough(p.Duration))
 	case timeline.Poisson:
-		return fmt.Sprintf("rate %s at random for %s", pace(p.Rate), quantity.Rough(p.Duration))
+		return fmt.Sprintf("rate %s at random for %s", pace(p.Rate), text.Rough(p.Duration))
 	case timeline.Steps:
-		return fmt.Sprintf("%d rates for %s", len(p.Rates), quantity.Rough(p.Duration))
+		return fmt.Sprintf("%d rates for %s", len(p.Rates), text.Rough(p.Duration))
 	case timeline.Hook:
 		if p.Event.Command != "" {
 			return fmt.Sprintf("action %s, done by the command %q unless the target is the embedded one",
@@ -200,19 +199,19 @@ func (p *Phase) size() string {
 		}
 		return "action " + string(p.Event.Action)
 	case timeline.Ramp:
-		return fmt.Sprintf("rate %s to %s for %s", pace(p.From), pace(p.To), quantity.Rough(p.Duration))
+		return fmt.Sprintf("rate %s to %s for %s", pace(p.From), pace(p.To), text.Rough(p.Duration))
 	case timeline.Silence:
-		return "silence for " + quantity.Rough(p.Duration)
+		return "silence for " + text.Rough(p.Duration)
 	case timeline.Boundary:
-		return quantity.Plural(p.Requests, "request") + " around a boundary"
+		return text.Plural(p.Requests, "request") + " around a boundary"
 	case timeline.AtOnce:
-		return quantity.Plural(p.Requests, "request") + " at once"
+		return text.Plural(p.Requests, "request") + " at once"
 	default:
-		text := fmt.Sprintf("%s, at most %s for each partition", quantity.Plural(p.Clients, "client"),
-			quantity.Plural(p.Requests, "request"))
+		s := fmt.Sprintf("%s, at most %s for each partition", text.Plural(p.Clients, "client"),
+			text.Plural(p.Requests, "request"))
 		if p.Duration > 0 {
-			text += " in " + quantity.Rough(p.Duration)
+			s += " in " + text.Rough(p.Duration)
 		}
-		return text
+		return s
 	}
 }

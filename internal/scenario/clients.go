@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -112,8 +112,8 @@ func (s *Scenario) fewKeys() string {
 		return "" // it is reported where the scenario is planned
 	}
 	if n := len(Clients(plan)); n > len(s.Keys) {
-		return fmt.Sprintf("it has %s, but %s issued (--keys)", quantity.Plural(n, "client"),
-			quantity.Plural(len(s.Keys), "key")+map[bool]string{true: " was",
+		return fmt.Sprintf("it has %s, but %s issued (--keys)", text.Plural(n, "client"),
+			text.Plural(len(s.Keys), "key")+map[bool]string{true: " was",
 				false: " were"}[len(s.Keys) == 1])
 	}
 	return ""

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -15,7 +14,7 @@ import (
 func TestIssuedKeys(t *testing.T) {
 	keys := []string{"alpha", "bravo", "charlie"}
 	parse := func(count string) *scenario.Scenario {
-		return read(t, "burst.yaml", grammar.Options{Keys: keys,
+		return read(t, "burst.yaml", scenario.ParseOptions{Keys: keys,
 			Set: []tree.Setting{{Path: "partition.count", Value: count}}})
 	}
 	s := parse("2")
@@ -48,8 +47,9 @@ func TestIssuedKeysAreForgottenFirst(t *testing.T) {
 		"token-bucket,rate=10/s,burst=20": timeline.Silence,
 		"fixed-window,rate=20/5m":         timeline.AtOnce,
 	} {
-		s := read(t, "burst.yaml", grammar.Options{Keys: []string{"alpha"}, Target: "http://127.0.0.1:80/",
-			Limit: limit})
+		s := read(t, "burst.yaml",
+			scenario.ParseOptions{Keys: []string{"alpha"}, Target: "http://127.0.0.1:80/",
+				Limit: limit})
 		if got := s.Phases[0].Shape; got != want || want == timeline.Silence != (s.Rests() > 0) {
 			t.Errorf("%s: got %s first and %s of rests, want %s", limit, got, s.Rests(), want)
 		}
@@ -65,7 +65,7 @@ func TestWhySeveralClientsAreLacking(t *testing.T) {
 		{"address", "http://[::1]:80/", "it needs 3 clients, and only a target on 127.0.0.0/8 sees many " +
 			"addresses (partition address)"},
 	} {
-		s := read(t, "burst.yaml", grammar.Options{Partition: x.partition, Target: x.target,
+		s := read(t, "burst.yaml", scenario.ParseOptions{Partition: x.partition, Target: x.target,
 			Limit: "token-bucket,rate=10/s,burst=20",
 			Set:   []tree.Setting{{Path: "partition.count", Value: "3"}}})
 		if s.Lacks != x.want {

@@ -4,7 +4,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -33,7 +32,7 @@ func (p *Phase) completeConstant() {
 		p.Requests = within(p.Duration, p.Rate)
 		return
 	}
-	p.Duration = time.Duration(exact.MulDiv(int64(p.Requests), int64(p.Rate.Per), p.Rate.N, true))
+	p.Duration = time.Duration(MulDiv(int64(p.Requests), int64(p.Rate.Per), p.Rate.N, true))
 }
 
 // longestRamp is longer than every ceiling of a duration.

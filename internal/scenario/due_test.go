@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"pgregory.net/rapid"
@@ -17,7 +16,7 @@ func TestConstantArrivalsAreEvenAndExact(t *testing.T) {
 			Rate: spec.Rate{N: rapid.Int64Range(1, 1e6).Draw(t, "n"),
 				Per: time.Duration(rapid.Int64Range(1, int64(24*time.Hour)).Draw(t, "per"))}}
 		k := rapid.IntRange(0, 1e6).Draw(t, "k")
-		if exact.MulDiv(int64(k), int64(p.Rate.Per), p.Rate.N, true) == math.MaxInt64 {
+		if MulDiv(int64(k), int64(p.Rate.Per), p.Rate.N, true) == math.MaxInt64 {
 			t.Skip("no plan lasts that long")
 		}
 		// Request k is due at k*per/n, rounded down: k*per - due*n is in [0, n). Both products wrap alike.

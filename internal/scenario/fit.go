@@ -7,10 +7,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
-	"github.com/rlcheck/rlcheck/internal/exact"
-	"github.com/rlcheck/rlcheck/internal/quantity"
-	"github.com/rlcheck/rlcheck/internal/simulate"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -49,7 +48,7 @@ func (s *Scenario) closedLoop(p *Phase) {
 	}
 	switch each := 2 * (most / s.Partition.Count); {
 	case p.Shape == timeline.AtOnce:
-		fast := exact.MulDiv(2*p.Limit[0].Rate.N, int64(mostWait), int64(p.Limit[0].Rate.Per), true)
+		fast := MulDiv(2*p.Limit[0].Rate.N, int64(mostWait), int64(p.Limit[0].Rate.Per), true)
 		p.Among = p.among(s.Partition.Count)
 		p.Shape, p.Clients = timeline.Closed, int(min(max(leastClients, fast), int64(most)))
 	case p.Shape == timeline.Boundary && int64(each) > 2*p.Limit.Full():
@@ -87,7 +86,7 @@ func (s *Scenario) cut() {
 
 // unfit says which phases are left out. The first of them lasts too long.
 func unfit(left []Phase) string {
-	long := fmt.Sprintf("%s (%s)", left[0].Name, quantity.Rough(left[0].lasts()))
+	long := fmt.Sprintf("%s (%s)", left[0].Name, text.Rough(left[0].lasts()))
 	if left[0].Quiet() {
 		return "not waited for: " + long + ", and not sent: " + strings.Join(loud(left), ", ")
 	}
@@ -163,7 +162,7 @@ func (s *Scenario) deniesMore(at, most int) bool {
 	some := *s
 	some.Phases = s.Phases[:at+1]
 	for i := range time.Duration(begun) {
-		tl, err := simulate.Play(some.plan("", 0, longPlan), simulate.Options{Rule: some.Rule,
+		tl, err := reference.Play(some.plan("", 0, longPlan), reference.SimulationOptions{Rule: some.Rule,
 			Started: time.Unix(0, int64(tick*i/begun)), Answer: time.Microsecond})
 		if err == nil && deniedIn(tl, s.Phases[at].Name) > most {
 			return true
@@ -173,13 +172,14 @@ func (s *Scenario) deniesMore(at, most int) bool {
 }
 
 // Rule is how a right limiter counts the requests of a phase. Requests of unknown phases are exempt.
-func (s *Scenario) Rule(phase string) simulate.Rule {
+func (s *Scenario) Rule(phase string) reference.SimulationRule {
 	at := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Name == phase })
 	if at < 0 {
-		return simulate.Rule{Exempt: true}
+		return reference.SimulationRule{Exempt: true}
 	}
 	p := &s.Phases[at]
-	return simulate.Rule{Limit: p.Limit, Exempt: p.Unlimited || len(p.Limit) == 0, Barred: p.Barred}
+	return reference.SimulationRule{Limit: p.Limit, Exempt: p.Unlimited || len(p.Limit) == 0,
+		Barred: p.Barred}
 }
 
 // deniedIn counts the denials of a phase.
@@ -203,14 +203,14 @@ func (s *Scenario) tooMuch() string {
 		}
 	}
 	if sum.Requests > most.MaxRequests {
-		requests := quantity.Plural(most.MaxRequests, "request")
+		requests := text.Plural(most.MaxRequests, "request")
 		over = append(over, fmt.Sprintf("at most %s (safety.max_requests)", requests))
 	}
 	if sum.Duration > most.MaxDuration {
-		over = append(over, fmt.Sprintf("at most %s (safety.max_duration)", quantity.Short(most.MaxDuration)))
+		over = append(over, fmt.Sprintf("at most %s (safety.max_duration)", text.Short(most.MaxDuration)))
 	}
 	if sum.Connections > most.MaxConnections {
-		connections := quantity.Plural(most.MaxConnections, "connection")
+		connections := text.Plural(most.MaxConnections, "connection")
 		over = append(over, fmt.Sprintf("at most %s (safety.max_connections)", connections))
 	}
 	if peak.N > 0 && most.MaxRate.Less(peak) {
@@ -219,10 +219,10 @@ func (s *Scenario) tooMuch() string {
 	if len(over) == 0 {
 		return ""
 	}
-	takes := "it takes " + quantity.Plural(sum.Requests, "request") +
+	takes := "it takes " + text.Plural(sum.Requests, "request") +
 		", " + sum.Span.String()
 	if sum.Connections > 0 {
-		takes += " and " + quantity.Plural(sum.Connections, "connection")
+		takes += " and " + text.Plural(sum.Connections, "connection")
 	}
 	if peak.N > 0 {
 		takes += " at up to " + pace(peak)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/scenarios"
@@ -16,18 +15,18 @@ import (
 // sized reads a bundled scenario for a limit and a target given from outside.
 func sized(t *testing.T, id, limit, longest string) *scenario.Scenario {
 	t.Helper()
-	return read(t, id+".yaml", grammar.Options{Limit: limit, Target: "http://127.0.0.1:1/",
+	return read(t, id+".yaml", scenario.ParseOptions{Limit: limit, Target: "http://127.0.0.1:1/",
 		Set: []tree.Setting{{Path: "safety.max_duration", Value: longest}}})
 }
 
 // read reads a bundled scenario.
-func read(t *testing.T, name string, opts grammar.Options) *scenario.Scenario {
+func read(t *testing.T, name string, opts scenario.ParseOptions) *scenario.Scenario {
 	t.Helper()
 	src, err := fs.ReadFile(scenarios.FS, name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := grammar.Parse(src, name, opts)
+	s, err := scenario.Parse(src, name, opts)
 	if err != nil {
 		t.Fatalf("%s, %+v: %v", name, opts, err)
 	}
@@ -111,7 +110,8 @@ func TestNoBoundExceedsWhatALimitDeniesItself(t *testing.T) {
 			t.Errorf("%s: got %q, and bounds kept: %v", limit, s.Unfit, kept)
 		}
 	}
-	s := read(t, "sustained.yaml", grammar.Options{}) // the author of a file chose its limit and its bound
+	// the author of a file chose its limit and its bound
+	s := read(t, "sustained.yaml", scenario.ParseOptions{})
 	if len(s.Expect.Denials) != 1 {
 		t.Errorf("got %+v, want the bound of the file", s.Expect.Denials)
 	}

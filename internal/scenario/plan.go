@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -162,7 +161,7 @@ func (p *Phase) open(names []string, times func(k int) time.Duration) func(i int
 		k, turn := i/len(names), i%len(names)
 		due := times(k)
 		if turn > 0 {
-			due += time.Duration(exact.MulDiv(int64(times(k+1)-due), int64(turn), int64(len(names)), false))
+			due += time.Duration(MulDiv(int64(times(k+1)-due), int64(turn), int64(len(names)), false))
 		}
 		return p.arrival(names[turn], due)
 	}

@@ -7,12 +7,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/sample"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 func TestArrivalsAreNumberedThroughAllPhases(t *testing.T) {
-	s, plan := sample.PlanOf(t, 3, "token-bucket,rate=100/s,burst=20",
+	s, plan := PlanOf(t, 3, "token-bucket,rate=100/s,burst=20",
 		"{name: a, shape: at-once, requests: 2}",
 		"{name: q, shape: silence, duration: 1s}",
 		"{name: b, shape: constant, rate: 10/s, duration: 1s, partition: own, origin: true, cost: 2}",
@@ -49,7 +48,7 @@ func TestArrivalsAreNumberedThroughAllPhases(t *testing.T) {
 }
 
 func TestClientPhases(t *testing.T) {
-	_, plan := sample.PlanOf(t, 2, "token-bucket,rate=10/s,burst=20",
+	_, plan := PlanOf(t, 2, "token-bucket,rate=10/s,burst=20",
 		"{name: a, shape: closed, clients: 3, requests: 2x, duration: 5s, cost: 2}",
 		"{name: b, shape: honor-retry-after, clients: 4, duration: 3s}")
 	a, b := plan.Phases[0], plan.Phases[1]
@@ -65,7 +64,7 @@ func TestClientPhases(t *testing.T) {
 }
 
 func TestPlanIsRepeatableAndFresh(t *testing.T) {
-	s, one := sample.PlanOf(t, 5, "token-bucket,rate=100/s,burst=20",
+	s, one := PlanOf(t, 5, "token-bucket,rate=100/s,burst=20",
 		"{name: a, shape: at-once, requests: 2}",
 		"{name: b, shape: closed, clients: 1, requests: 5}")
 	again, _ := s.Plan("run", 3)
@@ -99,7 +98,7 @@ func TestPlanIsRepeatableAndFresh(t *testing.T) {
 // TestAPlanThatIsNotListedIsTheSame: arrivals made one by one are the same as those in a list, whatever the
 // shape. The plan is also as long.
 func TestAPlanThatIsNotListedIsTheSame(t *testing.T) {
-	s, want := sample.PlanOf(t, 3, "token-bucket,rate=10/s,burst=3",
+	s, want := PlanOf(t, 3, "token-bucket,rate=10/s,burst=3",
 		"{name: a, shape: at-once, requests: 4}",
 		"{name: b, shape: constant, rate: 7/s, requests: 50, cost: 2}",
 		"{name: c, shape: ramp, from: 5/s, to: 40/s, duration: 3s, origin: true}",
@@ -126,7 +125,7 @@ func TestAPlanThatIsNotListedIsTheSame(t *testing.T) {
 	if wn, wl := want.Planned(); n != wn || lasts != wl {
 		t.Errorf("planned %d in %v, want %d in %v", n, lasts, wn, wl)
 	}
-	_, long := sample.PlanOf(t, 1, "token-bucket,rate=10/s,burst=3",
+	_, long := PlanOf(t, 1, "token-bucket,rate=10/s,burst=3",
 		"{name: a, shape: constant, rate: 1000/s, duration: 201s}")
 	if p := &long.Phases[0]; p.Arrivals != nil || p.Count() != 201_000 {
 		t.Errorf("%d of %d arrivals are listed", len(p.Arrivals), p.Count())

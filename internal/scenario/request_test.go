@@ -7,12 +7,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/sample"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 func TestPhasesHaveRequestsOfTheirOwn(t *testing.T) {
-	_, plan := sample.Planned(t,
+	_, plan := Planned(t,
 		"name: a, shape: at-once, requests: 1, path: /p?q, method: HEAD, header: {x-tier: gold}, spelling: "+
 			"[query, plain], connections: fresh",
 		"name: b, shape: at-once, requests: 1, partition: route, client: app",
@@ -39,7 +38,7 @@ func TestPhasesHaveRequestsOfTheirOwn(t *testing.T) {
 }
 
 func TestStepsAndRandomArrivals(t *testing.T) {
-	_, plan := sample.Planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s",
+	_, plan := Planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s",
 		"name: random, shape: poisson, rate: 5x, requests: 200")
 	count := map[time.Duration]int{}
 	last := time.Duration(-1)
@@ -63,7 +62,7 @@ func TestStepsAndRandomArrivals(t *testing.T) {
 		t.Errorf("got %d arrivals in %v with %d gaps, want 400 in 4s, hardly two gaps alike", len(p.Arrivals),
 			p.Duration, len(gaps))
 	}
-	_, again := sample.Planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s",
+	_, again := Planned(t, "name: steps, shape: steps, rates: [1x, 40/s, 1/s], duration: 3s",
 		"name: random, shape: poisson, rate: 5x, requests: 200")
 	if !slices.Equal(p.Arrivals, again.Phases[1].Arrivals) {
 		t.Error("the same seed gives other arrivals")

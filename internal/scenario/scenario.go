@@ -1,6 +1,3 @@
-// Package scenario says what is sent to a target, under which limit, and what its answers must show. It suits
-// a scenario to its target and plans a run: Plan turns a Scenario into a schedule. It knows what a run takes,
-// which scenarios fit a budget and which must be recorded alone. Package grammar reads scenarios from files.
 package scenario
 
 import (
@@ -8,8 +5,8 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Kind says whether a failure of a scenario counts.
@@ -49,7 +46,7 @@ type Scenario struct {
 	// About is a promise without which this scenario says nothing. If the target was never seen to keep it
 	// and did not make it, the scenario is Inconclusive (needs-failed). Empty: the scenario says something of
 	// every target.
-	About verdict.Promise
+	About result.Promise
 	// Suits is what the limit must have for the title to say something. Empty: every limit has it.
 	Suits Subject
 	// Example: the limits of phases are those of the embedded target. Another target is not known to have
@@ -78,7 +75,7 @@ type Scenario struct {
 }
 
 // Promised tells whether the target promised p.
-func (s *Scenario) Promised(p verdict.Promise) bool { return slices.Contains(s.Expect.Promised, p) }
+func (s *Scenario) Promised(p result.Promise) bool { return slices.Contains(s.Expect.Promised, p) }
 
 // Shared tells whether others may use the same partitions: the file says so, or requests name no client.
 func (s *Scenario) Shared() bool {

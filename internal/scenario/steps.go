@@ -5,7 +5,6 @@ import (
 	"sort"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/exact"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -18,7 +17,7 @@ func (p *Phase) step(i int) int { return within(p.each(), p.Rates[i]) }
 // within returns how many requests of an even flow are due in d, including its beginning and excluding its
 // end.
 func within(d time.Duration, r spec.Rate) int {
-	return int(min(exact.MulDiv(int64(d), r.N, int64(r.Per), true), math.MaxInt32))
+	return int(min(MulDiv(int64(d), r.N, int64(r.Per), true), math.MaxInt32))
 }
 
 // stepTimes returns the function that says when the requests of a phase of steps are due. Request number
@@ -39,7 +38,7 @@ func (p *Phase) stepTimes() func(k int) time.Duration {
 
 // spaced returns when request k of an even flow is due.
 func spaced(k int, r spec.Rate) time.Duration {
-	return time.Duration(exact.MulDiv(int64(k), int64(r.Per), r.N, false))
+	return time.Duration(MulDiv(int64(k), int64(r.Per), r.N, false))
 }
 
 // randomTimes returns the function that says when the requests of a poisson phase are due. They are Requests

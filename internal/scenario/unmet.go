@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -93,7 +93,7 @@ func (s *Scenario) backTooSoon() string {
 				mend += ", or set phases." + event + ".timeout"
 			}
 			return fmt.Sprintf("phase %q may take %s, and the quota is back after %s, so a forgotten one "+
-				"looks the same (%s)", event, quantity.Short(since), quantity.Rough(soonest(p.Limit)), mend)
+				"looks the same (%s)", event, text.Short(since), text.Rough(soonest(p.Limit)), mend)
 		default:
 			used[client] = 0
 		}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/scenarios"
@@ -19,7 +18,7 @@ func TestUnmetTellsAProxyWithoutItsOrigin(t *testing.T) {
 		unmet       bool
 	}{{"builtin", "builtin", false}, {"http://p/", "builtin", true}, {"http://p/", "http://o/", false},
 		{"builtin", "http://o/", true}} {
-		s := read(t, "proxy-header-stripping.yaml", grammar.Options{Target: row.url,
+		s := read(t, "proxy-header-stripping.yaml", scenario.ParseOptions{Target: row.url,
 			Set: []tree.Setting{{Path: "target.origin", Value: row.origin}}})
 		if (s.Unmet() != "") != row.unmet {
 			t.Errorf("url %q, origin %q: got %q, want unmet=%v", s.Target.URL, s.Target.Origin, s.Unmet(),
@@ -35,7 +34,7 @@ func TestExamplesAreOfTheEmbeddedTarget(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range names {
-		s := read(t, name, grammar.Options{})
+		s := read(t, name, scenario.ParseOptions{})
 		if why := s.Unmet(); why != "" {
 			t.Errorf("%s: the embedded target needs nothing, got %s", name, why)
 		}

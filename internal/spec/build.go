@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/rlcheck/rlcheck/internal/preset"
 )
 
 // Pair is one key and its value as text.
@@ -164,7 +162,7 @@ func unknownAlgorithm(name string) Problem {
 	p.Mend = nearest(name, words)
 	if mend != "" {
 		p.Mend = fmt.Sprintf("did you mean %q?", string(mend))
-	} else if product, known := preset.Find(name); known {
+	} else if product, known := FindProduct(name); known {
 		p.Mend = fmt.Sprintf("did you mean %q?", product.Written())
 	}
 	return p

@@ -1,6 +1,3 @@
-// Package spec holds the language in which limits are declared: its words, how a SPEC is read and printed,
-// what its keys mean, and which of them contradict each other. It knows no algorithm: those are in package
-// reference.
 package spec
 
 import (

@@ -3,13 +3,11 @@ package spec
 import (
 	"strings"
 	"testing"
-
-	"github.com/rlcheck/rlcheck/internal/preset"
 )
 
 // TestEveryPresetIsASpec: every example of a product is a SPEC, and so is what it becomes.
 func TestEveryPresetIsASpec(t *testing.T) {
-	for _, p := range preset.All() {
+	for _, p := range Products() {
 		limit, err := Parse(p.Written())
 		if err != nil {
 			t.Errorf("%s: %v", p.Written(), err)
@@ -21,7 +19,7 @@ func TestEveryPresetIsASpec(t *testing.T) {
 		}
 		t.Logf("%-70s %s", p.Written(), limit)
 		for _, name := range append([]string{p.Name}, p.Also...) {
-			if other, _ := preset.Find(name); other.Name != p.Name {
+			if other, _ := FindProduct(name); other.Name != p.Name {
 				t.Errorf("%s and %s are both called %q", p.Name, other.Name, name)
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/spell"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Problem is one mistake in something that a user wrote, as text: what it is, which rule it breaks, and an
@@ -68,7 +68,7 @@ func nearest(wrong string, known []string) string {
 	wrong = strings.ToLower(wrong)
 	best, distance := "", max(2, len(wrong)/3)+1
 	for _, k := range known {
-		if d := spell.Edits(wrong, k); d < distance && d < len(k) {
+		if d := text.Edits(wrong, k); d < distance && d < len(k) {
 			best, distance = k, d
 		}
 	}

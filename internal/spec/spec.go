@@ -6,8 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/rlcheck/rlcheck/internal/preset"
 )
 
 // example is the SPEC that errors show.
@@ -15,7 +13,7 @@ const example = "token-bucket,rate=10/s,burst=20"
 
 // Parse reads a SPEC: ALGORITHM,key=value,... for one policy, several joined by "+". Spaces around words,
 // commas and plus signs are free. The keys are those of Build. The configuration of a product may stand in
-// place of a policy (nginx:rate=10r/s,burst=20; see package preset). The error is a *ParseError with every
+// place of a policy (nginx:rate=10r/s,burst=20; see Product). The error is a *ParseError with every
 // mistake in the SPEC.
 func Parse(spec string) (Limit, error) {
 	var (
@@ -166,11 +164,11 @@ func (w word) split() []word {
 // parsePart reads the text between two plus signs: one policy, or a preset, which may be several. Columns
 // count from 1 at the beginning of text.
 func parsePart(text string) (Limit, []SpecError) {
-	if _, _, ok := preset.Cut(text); !ok {
+	if _, _, ok := CutPreset(text); !ok {
 		p, wrong := parsePolicy(text)
 		return Limit{p}, wrong
 	}
-	made, bad := preset.Expand(text)
+	made, bad := ExpandPreset(text)
 	var wrong []SpecError
 	for _, b := range bad {
 		wrong = append(wrong, SpecError{Problem{b.What, b.Why, b.Mend}, b.At + 1})

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Most is the ceiling, 2^62, of every product of two parameters of a Policy, such as a burst times a window
@@ -187,7 +187,7 @@ func durationText(d time.Duration) string {
 	if d > 0 && d%day == 0 {
 		return strconv.FormatInt(int64(d/day), 10) + "d"
 	}
-	return strings.Replace(quantity.Short(d), "µ", "u", 1)
+	return strings.Replace(text.Short(d), "µ", "u", 1)
 }
 
 // durationMend returns a duration that the user may have meant by s, or "".

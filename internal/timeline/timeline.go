@@ -1,8 +1,3 @@
-// Package timeline holds what was planned and what happened: the schedule of a run, and the observations that
-// were recorded. They are in memory or, if they are too many, in a Spool. It knows neither HTTP nor any
-// algorithm.
-//
-// Time is a time.Duration since the start of the recording, monotonic. Wall time appears once, in the Header.
 package timeline
 
 import (

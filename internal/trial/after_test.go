@@ -10,10 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -22,7 +20,7 @@ import (
 // requests take: the time of a report is that divided by the CPUs, on a disk that is fast enough.
 func BenchmarkAfterTheLastAnswer(b *testing.B) {
 	const n = 1_000_000
-	s, err := grammar.Parse([]byte(`id: x
+	s, err := scenario.Parse([]byte(`id: x
 title: x
 kind: required
 target: {url: "http://127.0.0.1:1/"}
@@ -32,7 +30,7 @@ phases:
   - {name: p, shape: closed, clients: 64, requests: 15625, duration: 300s}
 expect: {resolution: {burst: none, rate: none}}
 safety: {max_requests: 1000000, max_rate: 1000000/s}
-`), "x.yaml", grammar.Options{})
+`), "x.yaml", scenario.ParseOptions{})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -53,8 +51,8 @@ safety: {max_requests: 1000000, max_rate: 1000000/s}
 				b.Fatalf("got %+v, want %d requests", out.Counts, n)
 			}
 		}},
-		{"write", func() { err = ndjson.Write(io.Discard, tl) }},
-		{"latencies", func() { err = latency.WriteLog(io.Discard, tl, tl.Header.Started) }},
+		{"write", func() { err = timeline.Write(io.Discard, tl) }},
+		{"latencies", func() { err = timeline.WriteHistogram(io.Discard, tl, tl.Header.Started) }},
 	} {
 		b.Run(step.name, func(b *testing.B) {
 			began := cpuTime(b)

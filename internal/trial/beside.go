@@ -9,8 +9,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/trial/joint"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const (
@@ -110,17 +108,17 @@ func (r *room) give(n int) {
 
 // Stands tells whether the verdict of a scenario that was recorded beside others is final. What was late or
 // lost beside them is recorded again, alone. A FAIL is final unless something shows that the others may have
-// caused it: why says what (joint.Disturbed). Load from others cannot make a limiter admit too much.
+// caused it: why says what (Disturbed). Load from others cannot make a limiter admit too much.
 func Stands(out *result.Scenario, beside []*result.Scenario) (why string, stands bool) {
-	over := func(f verdict.Finding) bool { return f.Kind == verdict.OverAdmission }
+	over := func(f result.Finding) bool { return f.Kind == result.OverAdmission }
 	switch {
-	case out.Verdict == verdict.Inconclusive:
-		return "", slices.Contains([]verdict.Reason{verdict.NeedsFailed, verdict.Unreachable,
-			verdict.SetupFailed, verdict.Interrupted}, out.Reason)
-	case out.Verdict == verdict.Pass || slices.ContainsFunc(out.Findings(), over):
+	case out.Verdict == result.Inconclusive:
+		return "", slices.Contains([]result.Reason{result.NeedsFailed, result.Unreachable,
+			result.SetupFailed, result.Interrupted}, out.Reason)
+	case out.Verdict == result.Pass || slices.ContainsFunc(out.Findings(), over):
 		return "", true
 	}
-	why = joint.Disturbed(out, beside)
+	why = Disturbed(out, beside)
 	return why, why == ""
 }
 
@@ -128,13 +126,13 @@ func Stands(out *result.Scenario, beside []*result.Scenario) (why string, stands
 // again alone. If it failed beside others and passed alone, it is Inconclusive (foreign-traffic). why says
 // how the others may have caused the failure. file is the path of the first recording.
 func Settled(beside, alone result.Scenario, file, why string) result.Scenario {
-	if beside.Verdict != verdict.Fail {
-		return joint.Again(beside, alone, file)
+	if beside.Verdict != result.Fail {
+		return Again(beside, alone, file)
 	}
-	if alone.Verdict != verdict.Pass {
+	if alone.Verdict != result.Pass {
 		return alone
 	}
 	alone.FailedBeside = true
-	return inconclusive(alone, verdict.ForeignTraffic, "it passed alone and failed beside other scenarios ("+
+	return inconclusive(alone, result.ForeignTraffic, "it passed alone and failed beside other scenarios ("+
 		file+"): "+why)
 }

@@ -13,27 +13,23 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
-	"github.com/rlcheck/rlcheck/internal/trial/pipe"
-
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/target"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // atOnce runs the bundled scenarios that may be recorded beside each other against one limiter, and those
 // that do not stand once more, alone.
 func atOnce(t *testing.T, limit, fault string) (all []result.Scenario, longest, took time.Duration) {
-	return atOnceBehind(t, limit, target.Options{PartitionHeader: "X-Api-Key", Fault: fault},
+	return atOnceBehind(t, limit, lab.Options{PartitionHeader: "X-Api-Key", Fault: fault},
 		func(h http.Handler) http.Handler { return h })
 }
 
 // atOnceBehind does so of the scenarios in only, or of all, with something before the limiter.
-func atOnceBehind(t *testing.T, limit string, o target.Options, before func(http.Handler) http.Handler,
+func atOnceBehind(t *testing.T, limit string, o lab.Options, before func(http.Handler) http.Handler,
 	only ...string) (all []result.Scenario, longest, took time.Duration) {
 	t.Helper()
 	l, err := spec.Parse(limit)
@@ -42,17 +38,17 @@ func atOnceBehind(t *testing.T, limit string, o target.Options, before func(http
 	}
 	o.Limit, o.Seed = l, 1
 	synctest.Test(t, func(t *testing.T) {
-		h, err := target.New(o)
+		h, err := lab.New(o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := new(pipe.Network)
+		n := new(lab.PipeNetwork)
 		url, stop, err := n.Listen(before(h))
 		if err != nil {
 			t.Fatal(err)
 		}
 		var those []*scenario.Scenario
-		for _, s := range bundled(t, grammar.Options{Limit: limit, Target: url}, only...) {
+		for _, s := range bundled(t, scenario.ParseOptions{Limit: limit, Target: url}, only...) {
 			if s.Unmet() == "" && s.Alone() == "" && !s.Example {
 				those = append(those, s)
 				longest = max(longest, s.Summary().Duration)
@@ -63,7 +59,8 @@ func atOnceBehind(t *testing.T, limit string, o target.Options, before func(http
 				}
 			}
 		}
-		o := Options{Seed: 1, Embed: embedded, Network: n, Pacer: pacing.Sleep(), WallError: time.Millisecond}
+		o := Options{Seed: 1, Embed: embedded, Network: n, Pacer: transport.SleepingPacer(),
+			WallError: time.Millisecond}
 		all = make([]result.Scenario, len(those))
 		began := time.Now()
 		Beside(context.Background(), those, func(i int, judging func() func()) {
@@ -104,7 +101,7 @@ func TestVerdictsBesideAreThoseOfARow(t *testing.T) {
 		for _, s := range beside {
 			those = append(those, s.ID)
 		}
-		row := inARow(t, grammar.Options{Limit: limit}, fault, those...)
+		row := inARow(t, scenario.ParseOptions{Limit: limit}, fault, those...)
 		if len(beside) < 15 || took > longest*13/10 {
 			t.Errorf("fault %q: got %d scenarios in %v, want 15 at least in 1.3 times %v", fault,
 				len(beside), took, longest)
@@ -116,7 +113,7 @@ func TestVerdictsBesideAreThoseOfARow(t *testing.T) {
 				t.Errorf("fault %q: %s: got %s %s, want %s %s: %s", fault, got.ID, got.Verdict, got.Reason,
 					want.Verdict, want.Reason, explain(got))
 			}
-			if got.Verdict == verdict.Fail {
+			if got.Verdict == result.Fail {
 				failed++
 			}
 		}
@@ -130,7 +127,7 @@ func TestVerdictsBesideAreThoseOfARow(t *testing.T) {
 // does not keep others from beginning, and no more connections are open than there is room for.
 func TestNoneIsJudgedBeforeAllAreRecorded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		all := bundled(t, grammar.Options{})
+		all := bundled(t, scenario.ParseOptions{})
 		var mu sync.Mutex
 		recording, open, most, recorded := 0, 0, 0, 0
 		count := func(i, by int) {
@@ -164,7 +161,7 @@ func TestWhatHasNotBegunIsLeftOut(t *testing.T) {
 		defer stop()
 		var mu sync.Mutex
 		begun := 0
-		Beside(ctx, bundled(t, grammar.Options{}), func(int, func() func()) {
+		Beside(ctx, bundled(t, scenario.ParseOptions{}), func(int, func() func()) {
 			mu.Lock()
 			begun++
 			mu.Unlock()
@@ -179,14 +176,14 @@ func TestWhatHasNotBegunIsLeftOut(t *testing.T) {
 // TestWhatIsNotFinalIsAskedAgain: what was late beside others is asked again. What was admitted is final. A
 // denial is if nobody else sent anything.
 func TestWhatIsNotFinalIsAskedAgain(t *testing.T) {
-	found := func(v verdict.Verdict, kind verdict.Kind) result.Scenario {
-		p := []verdict.PartitionVerdict{{Findings: []verdict.Finding{{Kind: kind}}}}
-		return result.Scenario{Verdict: v, Judgement: &verdict.Judgement{Partitions: p},
+	found := func(v result.Verdict, kind result.Kind) result.Scenario {
+		p := []result.PartitionVerdict{{Findings: []result.Finding{{Kind: kind}}}}
+		return result.Scenario{Verdict: v, Judgement: &result.Judgement{Partitions: p},
 			Timeline: &timeline.Timeline{}}
 	}
-	over, under := found(verdict.Fail, verdict.OverAdmission), found(verdict.Fail, verdict.UnderAdmission)
-	pass, late := result.Scenario{Verdict: verdict.Pass}, result.Scenario{Reason: verdict.ScheduleMissed}
-	unmet := result.Scenario{Reason: verdict.NeedsFailed}
+	over, under := found(result.Fail, result.OverAdmission), found(result.Fail, result.UnderAdmission)
+	pass, late := result.Scenario{Verdict: result.Pass}, result.Scenario{Reason: result.ScheduleMissed}
+	unmet := result.Scenario{Reason: result.NeedsFailed}
 	for name, c := range map[string]struct {
 		of   result.Scenario
 		want bool
@@ -196,14 +193,14 @@ func TestWhatIsNotFinalIsAskedAgain(t *testing.T) {
 			t.Errorf("%s: got %t, want %t", name, got, c.want)
 		}
 	}
-	if got := Settled(under, pass, "f", "why"); got.Verdict != verdict.Inconclusive ||
-		got.Reason != verdict.ForeignTraffic || !got.FailedBeside || !strings.HasSuffix(got.Detail, ": why") {
+	if got := Settled(under, pass, "f", "why"); got.Verdict != result.Inconclusive ||
+		got.Reason != result.ForeignTraffic || !got.FailedBeside || !strings.HasSuffix(got.Detail, ": why") {
 		t.Errorf("failed beside, passed alone: got %s %s: %s", got.Verdict, got.Reason, got.Detail)
 	}
-	if got := Settled(under, under, "f", "why"); got.Verdict != verdict.Fail {
+	if got := Settled(under, under, "f", "why"); got.Verdict != result.Fail {
 		t.Errorf("failed both times: got %s", got.Verdict)
 	}
-	if got := Settled(late, pass, "f", ""); got.Verdict != verdict.Pass {
+	if got := Settled(late, pass, "f", ""); got.Verdict != result.Pass {
 		t.Errorf("late beside, passed alone: got %s", got.Verdict)
 	}
 }
@@ -221,7 +218,7 @@ func TestClientsThatShareAQuotaDisturbEachOther(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			outer, err := target.New(target.Options{Limit: l, PartitionHeader: "X-No-Client", Seed: 1})
+			outer, err := lab.New(lab.Options{Limit: l, PartitionHeader: "X-No-Client", Seed: 1})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -254,14 +251,14 @@ func TestClientsThatShareAQuotaDisturbEachOther(t *testing.T) {
 			"cap of a bucket": {"X-Api-Key", capped("token-bucket,rate=45/s,burst=25")},
 			"cap of a window": {"X-Api-Key", capped("fixed-window,rate=50/1s")},
 		} {
-			o := target.Options{PartitionHeader: c.field}
+			o := lab.Options{PartitionHeader: c.field}
 			all, _, _ := atOnceBehind(t, limit, o, c.before, ofOneClient...)
 			foreign := 0
 			for _, s := range all {
-				if s.Verdict == verdict.Fail {
+				if s.Verdict == result.Fail {
 					t.Errorf("%s, %s: %s is accused: %s", limit, name, s.ID, explain(s))
 				}
-				if s.Reason == verdict.ForeignTraffic {
+				if s.Reason == result.ForeignTraffic {
 					foreign++
 					t.Logf("%s, %s: %s: %s", limit, name, s.ID, s.Detail)
 				}
@@ -288,12 +285,12 @@ func TestAFailureBesideOthersStands(t *testing.T) {
 			})
 		}
 		all, _, _ := atOnceBehind(t, "fixed-window,rate=20/1s",
-			target.Options{PartitionHeader: "X-Api-Key"}, once, ofOneClient...)
+			lab.Options{PartitionHeader: "X-Api-Key"}, once, ofOneClient...)
 		if !slices.ContainsFunc(all, func(s result.Scenario) bool { return s.ID == id }) {
 			t.Errorf("%s was not recorded", id)
 		}
 		for _, s := range all {
-			if want := s.ID == id; (s.Verdict == verdict.Fail) != want {
+			if want := s.ID == id; (s.Verdict == result.Fail) != want {
 				t.Errorf("a denial in %s: %s is %s: %s", id, s.ID, s.Verdict, explain(s))
 			}
 		}

@@ -5,12 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const (
@@ -36,7 +35,7 @@ func oldClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline,
 		return nil
 	}
 	return ticking(s, tl, busyShare*late, fmt.Sprintf("this machine stood still for %s, and a server on it "+
-		"may have decided by an old clock", quantity.Brief(late)))
+		"may have decided by an old clock", text.Brief(late)))
 }
 
 // lostTime excuses a server on this machine whose clock leaves out each long stall, as HAProxy's does. Its
@@ -47,13 +46,13 @@ func lostTime(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline,
 		return nil
 	}
 	return ticking(s, tl, busyShare*lost, fmt.Sprintf("this machine stood still for %s in all, and the "+
-		"clock of a server on it may have left out that time", quantity.Brief(lost)))
+		"clock of a server on it may have left out that time", text.Brief(lost)))
 }
 
 // ticking is the excuse of a clock that ticks so coarsely. The scenario may then be recorded again.
 func ticking(s *scenario.Scenario, tl *timeline.Timeline, tick time.Duration, why string) *excuse {
-	x := &excuse{header: tl.Header, as: coarser(s, tick), reason: verdict.ScheduleMissed,
-		why: why + ": one that is up to " + quantity.Brief(tick) + " late explains all failures"}
+	x := &excuse{header: tl.Header, as: coarser(s, tick), reason: result.ScheduleMissed,
+		why: why + ": one that is up to " + text.Brief(tick) + " late explains all failures"}
 	x.header.Tick, x.header.Judged = max(x.header.Tick, tick), terms(x.as, tl)
 	return x
 }
@@ -82,7 +81,7 @@ func coarser(s *scenario.Scenario, tick time.Duration) *scenario.Scenario {
 func lostBefore(tl *timeline.Timeline, out *result.Scenario) (lost time.Duration) {
 	var last time.Duration
 	for _, f := range findings(out) {
-		if f.Kind == verdict.OverAdmission {
+		if f.Kind == result.OverAdmission {
 			return 0
 		}
 		last = max(last, f.To)
@@ -96,7 +95,7 @@ func lostBefore(tl *timeline.Timeline, out *result.Scenario) (lost time.Duration
 }
 
 // findings returns the findings on conformance.
-func findings(out *result.Scenario) (all []verdict.Finding) {
+func findings(out *result.Scenario) (all []result.Finding) {
 	if out.Judgement == nil {
 		return nil
 	}

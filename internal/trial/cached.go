@@ -5,7 +5,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // seen is what one pass over a recording collects before the judge runs. A long recording is read only once
@@ -45,15 +44,15 @@ func doubtCached(tl *timeline.Timeline, s *scenario.Scenario) (all seen) {
 // blameCache is BlameCache for a planned run, in which a limiter must deny. If a cache may hide all denials,
 // a Pass becomes Inconclusive.
 func blameCache(out *result.Scenario) {
-	if out.FromCache() && out.Verdict == verdict.Pass && out.Counts.Denied == 0 {
-		out.Verdict = verdict.Inconclusive
+	if out.FromCache() && out.Verdict == result.Pass && out.Counts.Denied == 0 {
+		out.Verdict = result.Inconclusive
 	}
 	BlameCache(out)
 }
 
 // BlameCache gives answers from a cache as the reason (too-few) of an Inconclusive scenario.
 func BlameCache(out *result.Scenario) {
-	if out.FromCache() && out.Verdict == verdict.Inconclusive && !out.Uncounted() {
-		out.Reason, out.Detail = verdict.TooFew, out.CacheDetail() // the mend of the report says how
+	if out.FromCache() && out.Verdict == result.Inconclusive && !out.Uncounted() {
+		out.Reason, out.Detail = result.TooFew, out.CacheDetail() // the mend of the report says how
 	}
 }

@@ -9,16 +9,12 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
-	"github.com/rlcheck/rlcheck/internal/trial/pipe"
-
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/target"
-	"github.com/rlcheck/rlcheck/internal/target/proxy"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // behindCache runs a scenario at a right target behind a cache that keeps admissions for a second.
@@ -27,12 +23,12 @@ func behindCache(t *testing.T, id string, header map[string]string) (out result.
 	t.Helper()
 	const limit = "token-bucket,rate=100/s,burst=20"
 	synctest.Test(t, func(t *testing.T) {
-		n := new(pipe.Network)
+		n := new(lab.PipeNetwork)
 		l, err := spec.Parse(limit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, err := target.New(target.Options{Limit: l})
+		h, err := lab.New(lab.Options{Limit: l})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -42,10 +38,10 @@ func behindCache(t *testing.T, id string, header map[string]string) (out result.
 		}
 		defer stop()
 		up, _ := url.Parse(origin)
-		transport := &http.Transport{DialContext: n.Dial}
-		defer transport.CloseIdleConnections()
-		proxy, err := target.NewProxy("", proxy.Options{Upstream: up, Cache: time.Second,
-			Transport: transport})
+		transportOf := &http.Transport{DialContext: n.Dial}
+		defer transportOf.CloseIdleConnections()
+		proxy, err := lab.NewProxy("", lab.ProxyOptions{Upstream: up, Cache: time.Second,
+			Transport: transportOf})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -54,10 +50,10 @@ func behindCache(t *testing.T, id string, header map[string]string) (out result.
 			t.Fatal(err)
 		}
 		defer stopFront()
-		s := bundled(t, grammar.Options{Target: front, Limit: limit}, id)[0]
+		s := bundled(t, scenario.ParseOptions{Target: front, Limit: limit}, id)[0]
 		s.Target.Header = header
 		out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Embed: embedded, Network: n,
-			Pacer:    pacing.Sleep(),
+			Pacer:    transport.SleepingPacer(),
 			Recorded: func(tl *timeline.Timeline) { kept = tl }})
 	})
 	return out, kept
@@ -70,14 +66,14 @@ func TestRightTargetsBehindACacheAreNotAccused(t *testing.T) {
 	for _, id := range []string{"burst", "overload-10x", "concurrent-race", "header-contract",
 		"denial-response", "tiers"} {
 		out, kept := behindCache(t, id, nil)
-		if out.Verdict == verdict.Fail {
+		if out.Verdict == result.Fail {
 			t.Errorf("%s: FAIL: %s", id, explain(out))
 		}
 		if out.FromCache() {
 			named++
 		}
-		cause := strings.Contains(out.Detail, "came from a cache") || out.Reason == verdict.NeedsFailed
-		if out.Verdict == verdict.Inconclusive && !cause {
+		cause := strings.Contains(out.Detail, "came from a cache") || out.Reason == result.NeedsFailed
+		if out.Verdict == result.Inconclusive && !cause {
 			t.Errorf("%s: got %s: %s, want that the cache is named", id, out.Verdict, out.Detail)
 		}
 		for i := 0; kept != nil && i < len(kept.Observations); i++ {
@@ -91,7 +87,7 @@ func TestRightTargetsBehindACacheAreNotAccused(t *testing.T) {
 		t.Errorf("%d scenarios met the cache, want at least 3", named)
 	}
 	if out, _ := behindCache(t, "burst",
-		map[string]string{"Cache-Control": "no-cache"}); out.Verdict != verdict.Pass {
+		map[string]string{"Cache-Control": "no-cache"}); out.Verdict != result.Pass {
 		t.Errorf("past the cache: got %s: %s, want pass", out.Verdict, explain(out))
 	}
 }
@@ -102,14 +98,14 @@ func TestNothingPassesWhereACacheHidesAllDenials(t *testing.T) {
 	for _, x := range []struct {
 		header timeline.Header
 		denied int
-		want   verdict.Verdict
-	}{{cached, 0, verdict.Inconclusive}, {cached, 1, verdict.Pass}, {timeline.Header{}, 0, verdict.Pass}} {
-		out := result.Scenario{Verdict: verdict.Pass, Header: x.header}
+		want   result.Verdict
+	}{{cached, 0, result.Inconclusive}, {cached, 1, result.Pass}, {timeline.Header{}, 0, result.Pass}} {
+		out := result.Scenario{Verdict: result.Pass, Header: x.header}
 		out.Counts.Denied = x.denied
 		if blameCache(&out); out.Verdict != x.want {
 			t.Errorf("%d denied, notes %q: got %s, want %s", x.denied, x.header.Notes, out.Verdict, x.want)
 		}
-		if named := strings.Contains(out.Detail, "29 of 45"); named != (x.want == verdict.Inconclusive) {
+		if named := strings.Contains(out.Detail, "29 of 45"); named != (x.want == result.Inconclusive) {
 			t.Errorf("%d denied: got detail %q", x.denied, out.Detail)
 		}
 	}

@@ -11,21 +11,21 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 var update = flag.Bool("update", false, "write the table of chances in docs/results.md anew")
 
 // chances are what the passed claims of a kind rest on: by kind and phrase, the fewest that any demanded.
-type chances map[verdict.ClaimKind]map[string]int
+type chances map[result.ClaimKind]map[string]int
 
 // phaseNames are the names of phases, bounds and outcomes in a phrase.
 var phaseNames = regexp.MustCompile(`phase "[^"]*"| beyond \d+|^(allowed|denied) `)
 
 // add takes the claims of a scenario that passed.
-func (all chances) add(claims []verdict.Claim) {
+func (all chances) add(claims []result.Claim) {
 	for _, c := range claims {
-		if c.Verdict != verdict.Pass {
+		if c.Verdict != result.Pass {
 			continue
 		}
 		of := phaseNames.ReplaceAllStringFunc(c.Chances.Of, func(s string) string {
@@ -66,8 +66,8 @@ func (all chances) documented(t *testing.T) {
 	}
 	var table strings.Builder
 	table.WriteString("| claim | one chance is one of the | at least |\n|---|---|---|\n")
-	for _, kind := range slices.SortedFunc(maps.Keys(all), func(a, b verdict.ClaimKind) int {
-		return cmp.Compare(slices.Index(verdict.ClaimKinds(), a), slices.Index(verdict.ClaimKinds(), b))
+	for _, kind := range slices.SortedFunc(maps.Keys(all), func(a, b result.ClaimKind) int {
+		return cmp.Compare(slices.Index(result.ClaimKinds(), a), slices.Index(result.ClaimKinds(), b))
 	}) {
 		for _, of := range slices.Sorted(maps.Keys(all[kind])) {
 			fmt.Fprintf(&table, "| `%s` | %s | %d |\n", kind, of, max(1, all[kind][of]))

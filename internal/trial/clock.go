@@ -10,7 +10,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const (
@@ -120,7 +119,7 @@ func ownClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline,
 	if out.Judgement != nil && len(out.Judgement.Explanations) > 0 {
 		hint = "; perhaps " + out.Judgement.Hint
 	}
-	x := &excuse{header: tl.Header, as: s, reason: verdict.TooFew, certain: true,
+	x := &excuse{header: tl.Header, as: s, reason: result.TooFew, certain: true,
 		why:  fmt.Sprintf("%s, but not if its clock may be %s off%s", result.OurClock, otherClock, hint),
 		note: fmt.Sprintf("%s (say so with --wall-error %s)", result.OurClock, tl.Header.WallError)}
 	x.header.WallError = otherClock

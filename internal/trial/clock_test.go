@@ -9,12 +9,11 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
-	"github.com/rlcheck/rlcheck/internal/trial/pipe"
-
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestClocksOfTargetsMayBeWrong: a limiter that counts 5 in each window of 4 s is right also if its clock is
@@ -24,7 +23,7 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 	const src = "id: x\ntitle: x\nkind: required\nlimit: \"fixed-window,rate=5/4s\"\nphases:\n  - {name: " +
 		"a, shape: constant, rate: 5/s, duration: 11s}\n" +
 		"expect: {resolution: {burst: none, rate: none}}\ntarget: {url: \"http://127.0.0.1:1000/\"}\n"
-	s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{})
+	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,29 +32,29 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 	for _, x := range []struct {
 		name                string
 		ahead, told, window time.Duration
-		want                verdict.Verdict
+		want                result.Verdict
 		// clock is how far the clock may be in the end; 0 for as far as the Dates show.
 		clock time.Duration
 		// said is what the user says of it; dateless that no answer has a Date.
 		said     time.Duration
 		dateless bool
 	}{
-		{"the right time", 0, 0, 4 * time.Second, verdict.Pass, sameClock, 0, false},
-		{"an old Date", 0, -900 * time.Millisecond, 4 * time.Second, verdict.Pass, sameClock, 0, false},
-		{"no Date", 0, 0, 4 * time.Second, verdict.Pass, sameClock, 0, true},
-		{"ahead", 65 * time.Second, 65 * time.Second, 4 * time.Second, verdict.Pass, 0, 0, false},
-		{"behind", late, late, 4 * time.Second, verdict.Pass, 0, 0, false},
-		{"never set", never, never, 4 * time.Second, verdict.Pass, 0, 0, false},
-		{"ahead, and not told", 65 * time.Second, 0, 4 * time.Second, verdict.Fail, otherClock, 0, false},
-		{"a tunnel to another clock", tunnel, tunnel, 4 * time.Second, verdict.Pass, otherClock, 0, false},
-		{"the same without a Date", tunnel, 0, 4 * time.Second, verdict.Inconclusive, otherClock, 0, true},
-		{"the same, said to be another", tunnel, 0, 4 * time.Second, verdict.Pass, otherClock, otherClock,
+		{"the right time", 0, 0, 4 * time.Second, result.Pass, sameClock, 0, false},
+		{"an old Date", 0, -900 * time.Millisecond, 4 * time.Second, result.Pass, sameClock, 0, false},
+		{"no Date", 0, 0, 4 * time.Second, result.Pass, sameClock, 0, true},
+		{"ahead", 65 * time.Second, 65 * time.Second, 4 * time.Second, result.Pass, 0, 0, false},
+		{"behind", late, late, 4 * time.Second, result.Pass, 0, 0, false},
+		{"never set", never, never, 4 * time.Second, result.Pass, 0, 0, false},
+		{"ahead, and not told", 65 * time.Second, 0, 4 * time.Second, result.Fail, otherClock, 0, false},
+		{"a tunnel to another clock", tunnel, tunnel, 4 * time.Second, result.Pass, otherClock, 0, false},
+		{"the same without a Date", tunnel, 0, 4 * time.Second, result.Inconclusive, otherClock, 0, true},
+		{"the same, said to be another", tunnel, 0, 4 * time.Second, result.Pass, otherClock, otherClock,
 			true},
-		{"the same, said to be ours", tunnel, 0, 4 * time.Second, verdict.Fail, sameClock, sameClock, true},
-		{"too short windows", 65 * time.Second, 65 * time.Second, 2 * time.Second, verdict.Fail, 0, 0, false},
+		{"the same, said to be ours", tunnel, 0, 4 * time.Second, result.Fail, sameClock, sameClock, true},
+		{"too short windows", 65 * time.Second, 65 * time.Second, 2 * time.Second, result.Fail, 0, 0, false},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			n := new(pipe.Network)
+			n := new(lab.PipeNetwork)
 			counts := map[string]int{}
 			_, stop, _ := n.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				w.Header().Set("Date", time.Now().Add(x.told).UTC().Format(http.TimeFormat))
@@ -68,7 +67,7 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 					w.WriteHeader(http.StatusTooManyRequests)
 				}
 			}))
-			o := Options{ID: "m", Seed: 1, Embed: embedded, Network: n, Pacer: pacing.Sleep(),
+			o := Options{ID: "m", Seed: 1, Embed: embedded, Network: n, Pacer: transport.SleepingPacer(),
 				WallError: x.said}
 			out := Scenario(context.Background(), s, o)
 			_ = stop()
@@ -81,7 +80,7 @@ func TestClocksOfTargetsMayBeWrong(t *testing.T) {
 				t.Errorf("%s: got %s with a clock known to %v, want %s: %s", x.name,
 					out.Verdict, out.Header.WallError, x.want, explain(out))
 			}
-			if x.want == verdict.Inconclusive && !strings.Contains(out.Detail, "; perhaps ") {
+			if x.want == result.Inconclusive && !strings.Contains(out.Detail, "; perhaps ") {
 				t.Errorf("%s: got %q, want what would explain it", x.name, out.Detail)
 			}
 		})
@@ -94,12 +93,12 @@ func TestOtherLimitsAssumeNoClock(t *testing.T) {
 	const src = "id: x\ntitle: x\nkind: required\nlimit: \"sliding-window-log,rate=5/4s\"\nphases:\n" +
 		"  - {name: a, shape: constant, rate: 5/s, duration: 11s}\n" +
 		"expect: {resolution: {burst: none, rate: none}}\ntarget: {url: \"http://127.0.0.1:1000/\"}\n"
-	s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{})
+	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		n := new(pipe.Network)
+		n := new(lab.PipeNetwork)
 		counts := map[string]int{}
 		_, stop, _ := n.Listen(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header()["Date"] = nil
@@ -109,7 +108,7 @@ func TestOtherLimitsAssumeNoClock(t *testing.T) {
 				w.WriteHeader(http.StatusTooManyRequests)
 			}
 		}))
-		o := Options{ID: "m", Seed: 1, Embed: embedded, Network: n, Pacer: pacing.Sleep()}
+		o := Options{ID: "m", Seed: 1, Embed: embedded, Network: n, Pacer: transport.SleepingPacer()}
 		out := Scenario(context.Background(), s, o)
 		_ = stop()
 		time.Sleep(time.Minute) // lets what was on its way come to its end
@@ -118,7 +117,7 @@ func TestOtherLimitsAssumeNoClock(t *testing.T) {
 			t.Fatal(err)
 		}
 		j, err := check.Judge(out.Timeline, truth, check.Options{})
-		if err != nil || out.Verdict != verdict.Fail || j.Verdict != verdict.Pass {
+		if err != nil || out.Verdict != result.Fail || j.Verdict != result.Pass {
 			t.Errorf("got %s, and %s by the limit of the target (%v), want fail and pass: %s", out.Verdict,
 				j.Verdict, err, explain(out))
 		}

@@ -9,15 +9,11 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
-	"github.com/rlcheck/rlcheck/internal/trial/pipe"
-
-	"github.com/rlcheck/rlcheck/internal/ndjson"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // journaled runs a scenario in virtual time and returns the journal of its recording, too.
@@ -26,8 +22,9 @@ func journaled(t *testing.T, s *scenario.Scenario) (out result.Scenario, text []
 	var b bytes.Buffer
 	synctest.Test(t, func(*testing.T) {
 		out = Scenario(context.Background(), s, Options{
-			ID: "m", Seed: 1, Embed: embedded, Network: new(pipe.Network), Pacer: pacing.Sleep(),
-			Journal: func() *ndjson.JournalWriter { return ndjson.NewJournal(&b, nil) },
+			ID: "m", Seed: 1, Embed: embedded, Network: new(lab.PipeNetwork),
+			Pacer:   transport.SleepingPacer(),
+			Journal: func() *timeline.JournalWriter { return timeline.NewJournal(&b, nil) },
 		})
 		time.Sleep(time.Minute)
 	})
@@ -45,7 +42,7 @@ func TestCutRecordingsAccuseNobody(t *testing.T) {
 	default:
 		cuts = 4
 	}
-	for _, s := range bundled(t, grammar.Options{}) {
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
 		if testing.Short() && slices.Contains(long, s.ID) {
 			continue
 		}
@@ -53,7 +50,7 @@ func TestCutRecordingsAccuseNobody(t *testing.T) {
 			whole, text := journaled(t, s)
 			for k := 1; k <= cuts; k++ {
 				at := len(text) * k / cuts
-				tl, err := ndjson.ReadJournal(bytes.NewReader(text[:at]), "journal", 1<<20,
+				tl, err := timeline.ReadJournal(bytes.NewReader(text[:at]), "journal", 1<<20,
 					func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "s") })
 				if err != nil {
 					t.Fatalf("cut at %d of %d bytes: %v", at, len(text), err)
@@ -62,7 +59,7 @@ func TestCutRecordingsAccuseNobody(t *testing.T) {
 					t.Errorf("the whole journal: got %d observations, want %d", len(tl.Observations),
 						len(whole.Timeline.Observations))
 				}
-				if out := Kept(s, tl, Options{}); out.Verdict != verdict.Inconclusive || out.Reason == "" {
+				if out := Kept(s, tl, Options{}); out.Verdict != result.Inconclusive || out.Reason == "" {
 					t.Errorf("cut at %v: got %s, want inconclusive: %s", tl.Header.Ended, out.Verdict,
 						explain(out))
 				}

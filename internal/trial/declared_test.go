@@ -5,9 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
-	"github.com/rlcheck/rlcheck/internal/trial/joint"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
 // TestTheDeclaredLimitCountsWhereverItIsRefuted: a burst too large fails the run, whatever kind the scenario
@@ -29,15 +27,15 @@ func TestTheDeclaredLimitCountsWhereverItIsRefuted(t *testing.T) {
 		{"missing-key-unlimited", "unnamed-clients", false},
 		{"key-by-method", "head-and-methods", false},
 	} {
-		opts := grammar.Options{Limit: "token-bucket,rate=10/s,burst=20"}
+		opts := scenario.ParseOptions{Limit: "token-bucket,rate=10/s,burst=20"}
 		r := result.Run{Scenarios: []result.Scenario{against(t, bundled(t, opts, c.scenario)[0], c.fault)}}
-		r.Policy, r.Scenarios = joint.Together(r.Scenarios)
+		r.Policy, r.Scenarios = Together(r.Scenarios)
 		s := &r.Scenarios[0]
-		if s.Required() || s.Verdict != verdict.Fail || len(s.Findings()) == 0 {
+		if s.Required() || s.Verdict != result.Fail || len(s.Findings()) == 0 {
 			t.Errorf("%s in %s: %s, %s", c.fault, c.scenario, s.Kind, explain(*s))
 			continue
 		}
-		if got := r.Verdict(false) == verdict.Fail; got != c.counts {
+		if got := r.Verdict(false) == result.Fail; got != c.counts {
 			t.Errorf("%s in %s: the run is %s, counts: want %t", c.fault, c.scenario, r.Verdict(false),
 				c.counts)
 		}

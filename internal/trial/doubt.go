@@ -7,7 +7,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // judgement fills the verdict of a recording of s into out.
@@ -20,7 +19,7 @@ type excuse struct {
 	as     *scenario.Scenario
 	// If nothing fails by these terms, the failure becomes Inconclusive for reason, with why as its detail.
 	// note stands in the header; empty: why.
-	reason    verdict.Reason
+	reason    result.Reason
 	why, note string
 	// certain: only an assumption stood against these terms, so their verdict stays, unless it is a Pass.
 	certain bool
@@ -35,7 +34,7 @@ var excuses = []func(*result.Scenario, *scenario.Scenario, *timeline.Timeline, *
 func doubt(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, ends *endpoints,
 	judge judgement) {
 	for _, find := range excuses {
-		if out.Verdict != verdict.Fail {
+		if out.Verdict != result.Fail {
 			return
 		}
 		x := find(out, s, tl, ends)
@@ -46,9 +45,9 @@ func doubt(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, en
 		tl.Header, out.Claims = x.header, nil
 		judge(out, x.as, tl)
 		switch {
-		case out.Verdict != verdict.Fail:
+		case out.Verdict != result.Fail:
 			tl.Header.Notes = append(tl.Header.Notes, cmp.Or(x.note, x.why))
-			if out.Header = tl.Header; !x.certain || out.Verdict == verdict.Pass {
+			if out.Header = tl.Header; !x.certain || out.Verdict == result.Pass {
 				*out = inconclusive(*out, x.reason, x.why)
 			}
 		case !x.certain:
@@ -64,7 +63,7 @@ const slewing = otherDrift + 2*500
 // slewedClock excuses a failure that clocks explain which were being set right. No fault is as small as that,
 // so nobody knows what it was.
 func slewedClock(_ *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline, _ *endpoints) *excuse {
-	x := &excuse{header: tl.Header, as: s, reason: verdict.TooFew, why: fmt.Sprintf("nothing fails if one "+
+	x := &excuse{header: tl.Header, as: s, reason: result.TooFew, why: fmt.Sprintf("nothing fails if one "+
 		"clock is %d ppm faster than the other, and NTP may be setting one right", slewing)}
 	if x.header.DriftPPM == 0 {
 		return nil

@@ -7,11 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
-	"github.com/rlcheck/rlcheck/internal/trial/pipe"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // The clock of the embedded target is ours; any other one may run faster or slower, and the recording says by
@@ -38,14 +37,14 @@ func TestASlewedClockIsNoFault(t *testing.T) {
 		"target: {url: \"http://127.0.0.1:1000/\"}\n" +
 		"phases:\n  - {name: a, shape: constant, rate: 1.2x, duration: 60s}\n" +
 		"expect: {resolution: {burst: none, rate: none}}\n"
-	s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{})
+	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for ppm, want := range map[int64]verdict.Verdict{0: verdict.Pass, 150: verdict.Pass,
-		700: verdict.Inconclusive, 1800: verdict.Fail} {
+	for ppm, want := range map[int64]result.Verdict{0: result.Pass, 150: result.Pass,
+		700: result.Inconclusive, 1800: result.Fail} {
 		synctest.Test(t, func(t *testing.T) {
-			n, start := new(pipe.Network), time.Now()
+			n, start := new(lab.PipeNetwork), time.Now()
 			full := time.Duration(0) // when the bucket is full, by the clock of the target
 			_, stop, _ := n.Listen(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 				now := time.Since(start) + time.Since(start)*time.Duration(ppm)/1_000_000
@@ -56,10 +55,10 @@ func TestASlewedClockIsNoFault(t *testing.T) {
 				full += 10 * time.Millisecond
 			}))
 			out := Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Embed: embedded, Network: n,
-				Pacer: pacing.Sleep()})
+				Pacer: transport.SleepingPacer()})
 			_ = stop()
 			time.Sleep(time.Minute) // lets what was on its way come to its end
-			drift := map[bool]int64{true: slewing, false: otherDrift}[want == verdict.Inconclusive]
+			drift := map[bool]int64{true: slewing, false: otherDrift}[want == result.Inconclusive]
 			if out.Verdict != want || out.Header.DriftPPM != drift {
 				t.Errorf("%d ppm: got %s with a drift of %d, want %s: %s", ppm, out.Verdict,
 					out.Header.DriftPPM, want, explain(out))

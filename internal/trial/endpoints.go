@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
@@ -101,7 +100,7 @@ func (e *endpoints) originText() string {
 	if e.origin == nil {
 		return ""
 	}
-	return redact.URL(e.origin.String())
+	return RedactURL(e.origin.String())
 }
 
 // close stops the embedded target.

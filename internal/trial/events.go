@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/shell"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -30,7 +29,7 @@ func (x *events) do(ctx context.Context, e timeline.Event) error {
 	case e.Action == timeline.Count:
 		err = x.count(ctx, e)
 	case x.embedded == nil:
-		err = shell.Run(ctx, e.Command, e.Timeout, x.output)
+		err = RunCommand(ctx, e.Command, e.Timeout, x.output)
 	default:
 		err = x.embedded.Do(e)
 	}
@@ -48,7 +47,7 @@ func (x *events) count(ctx context.Context, e timeline.Event) error {
 		return nil
 	}
 	var out bytes.Buffer
-	if err := shell.Run(ctx, e.Command, e.Timeout, &out); err != nil {
+	if err := RunCommand(ctx, e.Command, e.Timeout, &out); err != nil {
 		_, _ = x.output.Write(out.Bytes()) // for the reader of the error
 		return err
 	}

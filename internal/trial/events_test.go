@@ -10,18 +10,16 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/rlcheck/rlcheck/internal/redact"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 const head = "id: x\ntitle: x\nkind: required\nlimit: {algorithm: token-bucket, rate: 10/s, burst: 5}\n"
 
 func parsed(t *testing.T, src string) *scenario.Scenario {
 	t.Helper()
-	s, err := grammar.Parse([]byte(head+src), "x.yaml", grammar.Options{})
+	s, err := scenario.Parse([]byte(head+src), "x.yaml", scenario.ParseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,15 +72,15 @@ func TestCountsOfTheTarget(t *testing.T) {
 
 // A hook that fails leaves nothing to say of the target, unless what came before it says enough.
 func TestFailedHooksAreInconclusive(t *testing.T) {
-	for requests, want := range map[string]verdict.Verdict{"3x": verdict.Fail, "1x": verdict.Inconclusive} {
+	for requests, want := range map[string]result.Verdict{"3x": result.Fail, "1x": result.Inconclusive} {
 		s := parsed(t, "target: {fault: burst-off-by-one}\nphases:\n  - {name: a, shape: at-once, requests: "+
 			requests+
 			"}\n  - {name: h, shape: hook, action: reload}\n  - {name: b, shape: at-once, requests: 1x, "+
 			"partition: b}\nexpect: {resolution: {burst: none, rate: none}}\n")
 		s.Phases[1].Event.Limit = "no limit"
 		out := virtually(t, s)
-		if out.Verdict != want || want == verdict.Inconclusive &&
-			(out.Reason != verdict.SetupFailed || !strings.HasPrefix(out.Detail, "reload: ")) {
+		if out.Verdict != want || want == result.Inconclusive &&
+			(out.Reason != result.SetupFailed || !strings.HasPrefix(out.Detail, "reload: ")) {
 			t.Errorf("%s: got %s %s %s, want %s", requests, out.Verdict, out.Reason, out.Detail, want)
 		}
 	}
@@ -96,7 +94,7 @@ func TestPartitionsAreJudgedByTheirLimits(t *testing.T) {
 expect: {resolution: {burst: exact, rate: none}}
 `)
 	out := virtually(t, s)
-	if out.Verdict != verdict.Pass {
+	if out.Verdict != result.Pass {
 		t.Fatalf("got %s: %s", out.Verdict, explain(out))
 	}
 	if got, want := out.Judgement.Measured.Burst.String(), "5..5"; got != want {
@@ -139,7 +137,7 @@ func TestWindowsHaveAResolutionOfTheirOwn(t *testing.T) {
 		for i, limit := range []string{"gcra,rate=1/s,burst=5", "fixed-window,rate=5/1s"} {
 			src := head + "phases: [{name: a, shape: at-once, requests: 2x}]\nexpect: {resolution: " +
 				resolution + "}\n"
-			s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{Limit: limit})
+			s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{Limit: limit})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -157,7 +155,7 @@ func TestTheRateOfWindowsIsDemandedOfLongPhases(t *testing.T) {
 		"gcra,rate=1/s,burst=5 + sliding-window-counter,rate=50/1m": 0} {
 		src := head + "phases: [{name: a, shape: constant, rate: 5/s, duration: 60s}, {name: b, shape: " +
 			"silence, duration: 5m}]\nexpect: {resolution: {rate: 25%}}\n"
-		s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{Limit: limit})
+		s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{Limit: limit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -170,7 +168,7 @@ func TestTheRateOfWindowsIsDemandedOfLongPhases(t *testing.T) {
 func TestSchedulesAreKeptWithoutSecrets(t *testing.T) {
 	secret := timeline.Request{Header: map[string]string{"A": "Bearer hush", "B": "c"}}
 	plan := &timeline.Schedule{Phases: []timeline.Phase{{Request: secret}, {}}}
-	got := redact.Schedule(plan, []string{"hush"})
+	got := RedactSchedule(plan, []string{"hush"})
 	if d := cmp.Diff(map[string]string{"B": "c"}, got.Phases[0].Request.Header); d != "" {
 		t.Error(d)
 	}

@@ -3,14 +3,14 @@ package trial
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
-	"github.com/rlcheck/rlcheck/internal/target"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
 // TestNumbersAddUpUnderEveryFault: whatever our target does wrong, each planned request is one that was sent
 // or one that was not, each that was sent has one outcome, and clients, phases and statuses count the same.
 func TestNumbersAddUpUnderEveryFault(t *testing.T) {
-	s, err := grammar.Parse([]byte(`id: sums
+	s, err := scenario.Parse([]byte(`id: sums
 title: Numbers add up
 kind: required
 target: {url: builtin}
@@ -20,12 +20,12 @@ phases:
   - {name: burst, shape: at-once, requests: 10}
   - {name: flow, shape: constant, rate: 2x, duration: 1s}
   - {name: clients, shape: closed, clients: 2, requests: 10}
-`), "sums.yaml", grammar.Options{})
+`), "sums.yaml", scenario.ParseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	const planned = 2 * (10 + 20 + 10)
-	faults := target.Faults()
+	faults := lab.Faults()
 	for i, f := range faults {
 		if testing.Short() && i%8 != 0 {
 			continue

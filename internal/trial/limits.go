@@ -9,7 +9,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // share is the part of a recording that one limit judges.
@@ -58,40 +57,40 @@ func divided(tl *timeline.Timeline, s *scenario.Scenario, phases map[string]*sce
 
 // conformance judges a recording against the limits of its scenario, each partition against its own limit.
 // The judgement covers all partitions. Its Measured is about the scenario's own limit.
-func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (verdict.Claim,
-	*verdict.Judgement) {
+func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (result.Claim,
+	*result.Judgement) {
 	if tl.Spool != nil {
 		return streamed(tl, s, o)
 	}
 	var worth []string
-	var js []*verdict.Judgement
-	var measured verdict.Measured
+	var js []*result.Judgement
+	var measured result.Measured
 	parts, unresolved := shares(tl, s), true
 	for _, part := range parts {
 		j, err := check.Judge(part.tl, part.limit, o)
 		if err != nil {
-			return verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance,
-				Reason: verdict.SearchLimit, Text: err.Error()}, nil
+			return result.Claim{ID: conformanceID, Kind: result.ClaimConformance,
+				Reason: result.SearchLimit, Text: err.Error()}, nil
 		}
 		if worth = append(worth,
 			strings.Join(result.Worth(part.limit, j), ", ")); part.limit.String() == s.Limit.String() {
 			measured = j.Measured
-			unresolved = unresolved && (j.Verdict == verdict.Pass || onlyCoarse(j))
+			unresolved = unresolved && (j.Verdict == result.Pass || onlyCoarse(j))
 		} else {
-			unresolved = unresolved && j.Verdict == verdict.Pass
+			unresolved = unresolved && j.Verdict == result.Pass
 		}
 		if len(parts) > 1 || part.tl != tl {
 			j.Own(part.limit.String())
 		}
 		js = append(js, j)
 	}
-	all := verdict.Merge(js)
-	if o.Hint && all.Verdict == verdict.Fail && all.Diagnosis == nil {
+	all := result.Merge(js)
+	if o.Hint && all.Verdict == result.Fail && all.Diagnosis == nil {
 		if all.Diagnosis = toldByField(tl, s, o); all.Diagnosis != nil {
 			all.Hint, all.Explanations = "", nil
 		}
 	}
-	all.Measured, all.Unresolved = measured, unresolved && all.Verdict == verdict.Inconclusive
+	all.Measured, all.Unresolved = measured, unresolved && all.Verdict == result.Inconclusive
 	markBeyond(all, s, tl)
 	if !o.SkipMeasure {
 		all.Weigh()
@@ -101,8 +100,8 @@ func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (
 
 // markBeyond marks the findings that say nothing of the declared limit itself (Finding.Beyond). Phases
 // between two events are of one era.
-func markBeyond(j *verdict.Judgement, s *scenario.Scenario, tl *timeline.Timeline) {
-	if j.Verdict != verdict.Fail {
+func markBeyond(j *result.Judgement, s *scenario.Scenario, tl *timeline.Timeline) {
+	if j.Verdict != result.Fail {
 		return
 	}
 	era, eras := 0, map[string]int{} // 0: not plain
@@ -140,29 +139,29 @@ func markBeyond(j *verdict.Judgement, s *scenario.Scenario, tl *timeline.Timelin
 	}
 }
 
-const conformanceID = string(verdict.ClaimConformance)
+const conformanceID = string(result.ClaimConformance)
 
 // onlyCoarse tells whether a judgement lacks only precision: every partition passes, but too little was
 // measured.
-func onlyCoarse(j *verdict.Judgement) bool {
-	open := func(p verdict.PartitionVerdict) bool { return p.Verdict != verdict.Pass }
-	return j.Reason == verdict.TooFew && len(j.Partitions) > 0 && !slices.ContainsFunc(j.Partitions, open)
+func onlyCoarse(j *result.Judgement) bool {
+	open := func(p result.PartitionVerdict) bool { return p.Verdict != result.Pass }
+	return j.Reason == result.TooFew && len(j.Partitions) > 0 && !slices.ContainsFunc(j.Partitions, open)
 }
 
 // claimOf returns the claim about conformance for a judgement. worth is the text of a pass.
-func claimOf(all *verdict.Judgement, worth string) verdict.Claim {
-	c := verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance}
+func claimOf(all *result.Judgement, worth string) result.Claim {
+	c := result.Claim{ID: conformanceID, Kind: result.ClaimConformance}
 	for _, p := range all.Partitions {
-		verdict.NameRules(c.Kind, p.Findings)
+		result.NameRules(c.Kind, p.Findings)
 		c.Findings = append(c.Findings, p.Findings...)
 	}
 	c.Chances = all.Chances()
 	switch all.Verdict {
-	case verdict.Fail:
+	case result.Fail:
 		if c.Text = c.Findings[0].Text; all.Diagnosis != nil {
 			c.Text = all.Diagnosis.Text + "; " + c.Text
 		}
-	case verdict.Pass:
+	case result.Pass:
 		c.Text = worth
 	default:
 		c.Text = all.Detail
@@ -174,13 +173,13 @@ func claimOf(all *verdict.Judgement, worth string) verdict.Claim {
 // Recording returns a recording that was judged without a scenario file, as a scenario with the one claim
 // that it keeps l. worth is the text of a pass. l is empty if several limits were judged. The caller fills in
 // the other fields.
-func Recording(l spec.Limit, worth string, j *verdict.Judgement) result.Scenario {
+func Recording(l spec.Limit, worth string, j *result.Judgement) result.Scenario {
 	j.Unresolved = onlyCoarse(j)
 	j.Weigh()
 	c := claimOf(j, worth)
 	out := result.Scenario{Title: "The recording keeps the declared limit", Kind: result.Required, Limit: l,
-		Judgement: j, Claims: []verdict.Claim{c}}
-	out.Verdict, out.Reason, out.Detail = verdict.Sum(out.Claims, "")
+		Judgement: j, Claims: []result.Claim{c}}
+	out.Verdict, out.Reason, out.Detail = result.Sum(out.Claims, "")
 	return out
 }
 

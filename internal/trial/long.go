@@ -7,21 +7,19 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
-	"github.com/rlcheck/rlcheck/internal/latency"
-	"github.com/rlcheck/rlcheck/internal/quantity"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // streamed judges conformance of a recording that is too long for memory. It judges by the terms in the
 // header, as `rlcheck check` does with the file.
-func streamed(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (verdict.Claim,
-	*verdict.Judgement) {
+func streamed(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (result.Claim,
+	*result.Judgement) {
 	o.Spill = tl.Spool.Open
 	p, err := check.NewPanel(tl.Header.Judged.Limits, tl.Header, o)
-	var j *verdict.Judgement
+	var j *result.Judgement
 	if err == nil {
 		for one := range tl.All() {
 			if p.Observe(one) != nil {
@@ -31,11 +29,11 @@ func streamed(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (ver
 		j, err = p.Finish()
 	}
 	if lost := tl.Spool.Err(); lost != nil {
-		return verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance, Reason: verdict.SetupFailed,
+		return result.Claim{ID: conformanceID, Kind: result.ClaimConformance, Reason: result.SetupFailed,
 			Text: lost.Error()}, nil
 	}
 	if err != nil {
-		return verdict.Claim{ID: conformanceID, Kind: verdict.ClaimConformance, Reason: verdict.SearchLimit,
+		return result.Claim{ID: conformanceID, Kind: result.ClaimConformance, Reason: result.SearchLimit,
 			Text: err.Error()}, nil
 	}
 	var worth []string
@@ -55,17 +53,17 @@ func streamed(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (ver
 
 // claims judges all claims but conformance; r has the counts. For a recording that is too long for memory,
 // the schedule is judged whole and every other claim by the beginning of the recording.
-func claims(tl *timeline.Timeline, s *scenario.Scenario, r *result.Scenario) []verdict.Claim {
+func claims(tl *timeline.Timeline, s *scenario.Scenario, r *result.Scenario) []result.Claim {
 	out := claim.Judge(tl.Beginning(), s.Limit, expected(s, tl, r.Counts.Unknown))
 	if tl.Spool == nil {
 		return out
 	}
 	for i := range out {
-		if c := &out[i]; c.Kind == verdict.ClaimSchedule {
+		if c := &out[i]; c.Kind == result.ClaimSchedule {
 			*c = claim.Schedule(&tl.Header, tl.Sent(), r.Latency.Lateness.P99, "", s.Expect.LateP99)
 		} else {
-			c.Text += fmt.Sprintf("; judged by the first %s of %s", quantity.Thousands(len(tl.Observations)),
-				quantity.Plural(tl.Sent(), "request"))
+			c.Text += fmt.Sprintf("; judged by the first %s of %s", text.Thousands(len(tl.Observations)),
+				text.Plural(tl.Sent(), "request"))
 		}
 	}
 	return out
@@ -90,7 +88,7 @@ func count(out *result.Scenario, tl *timeline.Timeline) {
 	out.Counts = tl.Header.Counts()
 	var statuses timeline.StatusTally
 	var clients result.ClientTally
-	var times latency.Collector
+	var times timeline.LatencyCollector
 	for o := range tl.All() {
 		out.Counts.Add(o)
 		statuses.Add(o)

@@ -9,9 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // bucket are n requests, every 100 us, to a bucket of so many that gets one more each millisecond.
@@ -45,11 +44,11 @@ phases:
   - {name: p, shape: constant, rate: 10000/s, duration: 3s}
 expect: {schedule: {late_p99: 5ms}, resolution: {burst: none, rate: none}}
 `
-	s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{})
+	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for burst, want := range map[time.Duration]verdict.Verdict{20: verdict.Pass, 23: verdict.Fail} {
+	for burst, want := range map[time.Duration]result.Verdict{20: result.Pass, 23: result.Fail} {
 		short := bucket(30_000, burst)
 		file := func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "s") }
 		long := &timeline.Timeline{Header: short.Header, Spool: timeline.NewSpool(file),

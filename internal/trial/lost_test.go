@@ -7,7 +7,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestALostRecordingCountsWhatWasSent: where the file of a long recording fails, its requests were sent all
@@ -28,7 +27,7 @@ func TestALostRecordingCountsWhatWasSent(t *testing.T) {
 	if c := out.Counts; c.Planned != n+7 || c.Sent != n || c.Unknown != n || c.Unsent != 7 || c.Allowed != 0 {
 		t.Errorf("got %+v, want %d requests that were sent", c, n)
 	}
-	if c, j := streamed(tl, nil, check.Options{}); j != nil || c.Reason != verdict.SetupFailed {
+	if c, j := streamed(tl, nil, check.Options{}); j != nil || c.Reason != result.SetupFailed {
 		t.Errorf("got %+v, %v, want setup-failed", c, j)
 	}
 }

@@ -11,19 +11,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
-	"github.com/rlcheck/rlcheck/internal/trial/pipe"
-
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
-	"github.com/rlcheck/rlcheck/internal/target"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
 // bundled parses every bundled scenario, or only those that are named.
-func bundled(t *testing.T, opts grammar.Options, only ...string) []*scenario.Scenario {
+func bundled(t *testing.T, opts scenario.ParseOptions, only ...string) []*scenario.Scenario {
 	t.Helper()
 	names, err := fs.Glob(scenarios.FS, "*.yaml")
 	more, _ := fs.Glob(scenarios.FS, "more/*.yaml") // the pattern is good
@@ -41,7 +37,7 @@ func bundled(t *testing.T, opts grammar.Options, only ...string) []*scenario.Sce
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := grammar.Parse(src, name, opts)
+		s, err := scenario.Parse(src, name, opts)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -56,7 +52,8 @@ func virtually(t *testing.T, s *scenario.Scenario) result.Scenario {
 	var out result.Scenario
 	synctest.Test(t, func(*testing.T) {
 		out = Scenario(context.Background(), s,
-			Options{ID: "m", Seed: 1, Embed: embedded, Network: new(pipe.Network), Pacer: pacing.Sleep()})
+			Options{ID: "m", Seed: 1, Embed: embedded, Network: new(lab.PipeNetwork),
+				Pacer: transport.SleepingPacer()})
 		time.Sleep(time.Minute) // lets what was on its way at the end come to its end
 	})
 	return out
@@ -92,7 +89,7 @@ func TestRightTargetsPass(t *testing.T) {
 	rests := chances{}
 	defer rests.documented(t)
 	for i, limit := range all {
-		for k, s := range bundled(t, grammar.Options{Limit: limit}) {
+		for k, s := range bundled(t, scenario.ParseOptions{Limit: limit}) {
 			if s.Unmet() != "" ||
 				slices.Contains(long, s.ID) && (i+k)%3 > 0 || // a third of the limits for each
 				os.Getenv("RLCHECK_SOAK") == "" && limit != "" && (i+k)%2 > 0 {
@@ -100,7 +97,7 @@ func TestRightTargetsPass(t *testing.T) {
 			}
 			t.Run(s.ID+"/"+limit, func(t *testing.T) {
 				out := virtually(t, s)
-				if out.Verdict != verdict.Pass && !(out.Reason == verdict.TooFew && noChance[s.ID] == limit) {
+				if out.Verdict != result.Pass && !(out.Reason == result.TooFew && noChance[s.ID] == limit) {
 					t.Errorf("got %s, want pass: %s", out.Verdict, explain(out))
 				}
 				if limit == "" {
@@ -117,7 +114,7 @@ func TestRightTargetsPass(t *testing.T) {
 func TestEveryClaimedFaultFails(t *testing.T) {
 	killed, claims := 0, 0
 	claimed := map[string]bool{}
-	for _, s := range bundled(t, grammar.Options{}) {
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
 		if len(s.Catches) == 0 {
 			t.Errorf("%s names no fault: a scenario that no fault can fail says nothing", s.ID)
 		}
@@ -129,7 +126,7 @@ func TestEveryClaimedFaultFails(t *testing.T) {
 			}
 			caught := t.Run(s.ID+"/"+fault, func(t *testing.T) {
 				out := against(t, s, fault)
-				if out.Verdict != verdict.Fail {
+				if out.Verdict != result.Fail {
 					t.Fatalf("got %s, want fail: %s", out.Verdict, explain(out))
 				}
 				diagnosed(t, out, fault)
@@ -144,13 +141,13 @@ func TestEveryClaimedFaultFails(t *testing.T) {
 		}
 	}
 	var unclaimed []string
-	for _, f := range target.Faults() {
+	for _, f := range lab.Faults() {
 		if !claimed[f.Name] {
 			unclaimed = append(unclaimed, f.Name)
 		}
 	}
 	t.Logf("kill score %d of %d claims; %d of %d faults are claimed by nobody: %s",
-		killed, claims, len(unclaimed), len(target.Faults()), strings.Join(unclaimed, ", "))
+		killed, claims, len(unclaimed), len(lab.Faults()), strings.Join(unclaimed, ", "))
 }
 
 // diagnosed holds that a quota is called shared where all clients have one, and nowhere else: a new client
@@ -177,13 +174,13 @@ func TestSoakUnclaimedCells(t *testing.T) {
 	if os.Getenv("RLCHECK_SOAK") == "" {
 		t.Skip("RLCHECK_SOAK=1 tries some hundred cells that nobody claims")
 	}
-	for _, s := range bundled(t, grammar.Options{}) {
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
 		caught, missed := []string{}, 0
-		for _, f := range target.Faults() {
+		for _, f := range lab.Faults() {
 			if slices.Contains(s.Catches, f.Name) {
 				continue
 			}
-			if out := against(t, s, f.Name); out.Verdict == verdict.Fail {
+			if out := against(t, s, f.Name); out.Verdict == result.Fail {
 				caught = append(caught, f.Name)
 			} else {
 				missed++
@@ -208,24 +205,24 @@ func explain(out result.Scenario) string {
 // none.
 func TestProofsAreThoseOfTheJudge(t *testing.T) {
 	proofs := 0
-	for _, s := range bundled(t, grammar.Options{}) {
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
 		for _, fault := range []string{"", s.Catches[0]} {
 			wrong := *s
 			wrong.Target.Fault = fault
 			var quick result.Scenario
 			synctest.Test(t, func(*testing.T) {
 				quick = Scenario(context.Background(), &wrong,
-					Options{ID: "m", Seed: 1, Embed: embedded, Network: new(pipe.Network),
-						Pacer: pacing.Sleep(), OnlyProofs: true})
+					Options{ID: "m", Seed: 1, Embed: embedded, Network: new(lab.PipeNetwork),
+						Pacer: transport.SleepingPacer(), OnlyProofs: true})
 				time.Sleep(time.Minute)
 			})
 			full := quick
 			Judge(&full, &wrong, quick.Timeline)
-			if quick.Verdict == verdict.Fail {
+			if quick.Verdict == result.Fail {
 				proofs++
 			}
-			if quick.Verdict == verdict.Fail && full.Verdict != verdict.Fail || fault == "" &&
-				quick.Verdict != verdict.Inconclusive {
+			if quick.Verdict == result.Fail && full.Verdict != result.Fail || fault == "" &&
+				quick.Verdict != result.Inconclusive {
 				t.Errorf("%s, fault %q: got %s in haste and %s at leisure: %s", s.ID, fault, quick.Verdict,
 					full.Verdict, explain(quick))
 			}

@@ -6,10 +6,10 @@ import (
 	"sort"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // comeback is a client that was asked again after an event, or after many other clients.
@@ -29,10 +29,10 @@ const mostComebacks = 100
 //	spend      restart, or others   again
 //	a a a d d  ------------------>  d d d d     remembered
 //	a a a d d  ------------------>  a a a d     forgotten: refuted, unless the quota is back by then
-func remembered(c verdict.Claim, j *verdict.Judgement, s *scenario.Scenario,
-	tl *timeline.Timeline) verdict.Claim {
+func remembered(c result.Claim, j *result.Judgement, s *scenario.Scenario,
+	tl *timeline.Timeline) result.Claim {
 	all := comebacks(s, tl.Beginning())
-	if c.Verdict != verdict.Pass || len(all) == 0 {
+	if c.Verdict != result.Pass || len(all) == 0 {
 		return c
 	}
 	n := 0
@@ -42,8 +42,8 @@ func remembered(c verdict.Claim, j *verdict.Judgement, s *scenario.Scenario,
 		}
 	}
 	of := "clients that came back before their quota did"
-	out := verdict.Settle(c.ID, c.Text, verdict.Of(n, of))
-	if out.Kind = c.Kind; out.Verdict != verdict.Pass {
+	out := result.Settle(c.ID, c.Text, result.Of(n, of))
+	if out.Kind = c.Kind; out.Verdict != result.Pass {
 		j.Verdict, j.Reason, j.Detail = out.Verdict, out.Reason, out.Text
 	}
 	return out
@@ -60,7 +60,7 @@ func (x comeback) shows(h timeline.Header) bool {
 			}
 			tl.Observations = append(tl.Observations, o)
 		}
-		is, err := check.Refuted(tl, x.limit, verdict.UpperBound, false)
+		is, err := check.Refuted(tl, x.limit, result.UpperBound, false)
 		return is && err == nil
 	}
 	alone := sort.Search(len(x.after), func(n int) bool { return refuted(nil, n+1) })

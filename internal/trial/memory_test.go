@@ -5,16 +5,15 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestAnEventThatTakesLongShowsNothing: once the quota is back, nobody sees whether a restart gave it back.
 func TestAnEventThatTakesLongShowsNothing(t *testing.T) {
-	s := bundled(t, grammar.Options{Limit: "token-bucket,rate=10/s,burst=20"}, "restart")[0]
-	for takes, want := range map[time.Duration]verdict.Verdict{
-		5 * time.Millisecond: verdict.Pass, time.Second: verdict.Pass, 3 * time.Second: verdict.Inconclusive,
+	s := bundled(t, scenario.ParseOptions{Limit: "token-bucket,rate=10/s,burst=20"}, "restart")[0]
+	for takes, want := range map[time.Duration]result.Verdict{
+		5 * time.Millisecond: result.Pass, time.Second: result.Pass, 3 * time.Second: result.Inconclusive,
 	} {
 		tl := &timeline.Timeline{}
 		seq := 0

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // A phase missed its rate if it took over 1.5 times its planned time and stretchedBy more. A PASS would then
@@ -53,7 +53,7 @@ func stretched(s *scenario.Scenario, tl *timeline.Timeline) string {
 		plan, took := x.lastAt-x.at, x.lastSent-x.sent
 		if took > plan*3/2+stretchedBy {
 			return fmt.Sprintf("phase %s was sent in %s instead of %s, so at %.0f %% of its rate", p.Name,
-				quantity.Brief(took), quantity.Brief(plan), 100*float64(plan)/float64(took))
+				text.Brief(took), text.Brief(plan), 100*float64(plan)/float64(took))
 		}
 	}
 	return ""
@@ -146,7 +146,7 @@ func sidesOf(s *scenario.Scenario, tl *timeline.Timeline) map[string]*sides {
 //	sent             | ||||||||    it stood still
 //	answered         | ||||  ||||  it is far away
 //	              boundary
-func strayed(s *scenario.Scenario, tl *timeline.Timeline) (why string, r verdict.Reason) {
+func strayed(s *scenario.Scenario, tl *timeline.Timeline) (why string, r result.Reason) {
 	edges := sidesOf(s, tl)
 	for i := range s.Phases {
 		name := s.Phases[i].Name
@@ -155,10 +155,10 @@ func strayed(s *scenario.Scenario, tl *timeline.Timeline) (why string, r verdict
 		case x == nil:
 		case x.sentLate():
 			return fmt.Sprintf("phase %s: %d of %d requests that were due before the boundary were sent "+
-				"after it", name, x.late, len(x.behind)), verdict.ScheduleMissed
+				"after it", name, x.late, len(x.behind)), result.ScheduleMissed
 		case x.unsure():
 			return fmt.Sprintf("phase %s: all %d requests that were sent before the boundary were answered "+
-				"after it, and may be decided after it", name, len(x.behind)), verdict.TooFew
+				"after it, and may be decided after it", name, len(x.behind)), result.TooFew
 		}
 	}
 	return "", ""
@@ -200,11 +200,11 @@ func Mended(s *scenario.Scenario, tl *timeline.Timeline) (again *scenario.Scenar
 		}
 		if p.Lead != old.Lead {
 			all = append(all, fmt.Sprintf("%s instead of %s on each side of the boundary of phase %s",
-				quantity.Brief(p.Lead), quantity.Brief(old.Lead), p.Name))
+				text.Brief(p.Lead), text.Brief(old.Lead), p.Name))
 		}
 		if p.Window != old.Window {
 			all = append(all, fmt.Sprintf("%s instead of %s from the first request to the boundary of "+
-				"phase %s", quantity.Brief(p.Window), quantity.Brief(old.Window), p.Name))
+				"phase %s", text.Brief(p.Window), text.Brief(old.Window), p.Name))
 		}
 	}
 	if len(all) == 0 {

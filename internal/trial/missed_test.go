@@ -8,22 +8,20 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/trial/pipe"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestALowerRateThanPlannedIsNoPass: what was sent at half of its rate says nothing of the whole. A FAIL
 // needs no rate, and a single stall is none.
 func TestALowerRateThanPlannedIsNoPass(t *testing.T) {
 	s := named(t, "sustained")
-	for fault, want := range map[string]verdict.Verdict{"": verdict.Inconclusive,
-		"never-recovers": verdict.Fail} {
+	for fault, want := range map[string]result.Verdict{"": result.Inconclusive,
+		"never-recovers": result.Fail} {
 		sent := against(t, s, fault)
 		out := sent
 		for i := range out.Timeline.Observations { // as if the generator had needed twice the time
@@ -33,14 +31,14 @@ func TestALowerRateThanPlannedIsNoPass(t *testing.T) {
 			}
 		}
 		Judge(&out, s, out.Timeline)
-		if out.Verdict != want || want == verdict.Inconclusive &&
-			(out.Reason != verdict.ScheduleMissed || !strings.Contains(out.Detail, "below was sent in")) {
+		if out.Verdict != want || want == result.Inconclusive &&
+			(out.Reason != result.ScheduleMissed || !strings.Contains(out.Detail, "below was sent in")) {
 			t.Errorf("fault %q: got %s %s %s, want %s", fault, out.Verdict, out.Reason, out.Detail, want)
 		}
 	}
 	out := against(t, s, "")
 	out.Timeline.Observations[20].At -= 100 * time.Millisecond
-	if Judge(&out, s, out.Timeline); out.Verdict != verdict.Pass {
+	if Judge(&out, s, out.Timeline); out.Verdict != result.Pass {
 		t.Errorf("late by 100 ms: got %s, want pass", out.Verdict)
 	}
 }
@@ -52,14 +50,14 @@ func TestABoundaryThatWasMissedIsNoPass(t *testing.T) {
 	for _, x := range []struct {
 		fault, what string
 		n           int
-		want        verdict.Verdict
-		reason      verdict.Reason
+		want        result.Verdict
+		reason      result.Reason
 	}{
-		{"", sent, 14, verdict.Inconclusive, verdict.ScheduleMissed},
-		{"", answered, 40, verdict.Inconclusive, verdict.TooFew},
-		{"", sent, 13, verdict.Pass, ""},
-		{"", answered, 39, verdict.Pass, ""},
-		{"reset-of-next-window", sent, 14, verdict.Fail, ""},
+		{"", sent, 14, result.Inconclusive, result.ScheduleMissed},
+		{"", answered, 40, result.Inconclusive, result.TooFew},
+		{"", sent, 13, result.Pass, ""},
+		{"", answered, 39, result.Pass, ""},
+		{"reset-of-next-window", sent, 14, result.Fail, ""},
 	} {
 		s := named(t, "window-edge")
 		out := against(t, s, x.fault)
@@ -72,7 +70,7 @@ func TestABoundaryThatWasMissedIsNoPass(t *testing.T) {
 			}
 		}
 		Judge(&out, s, out.Timeline)
-		told := x.want != verdict.Inconclusive || strings.Contains(out.Detail, x.what)
+		told := x.want != result.Inconclusive || strings.Contains(out.Detail, x.what)
 		if out.Verdict != x.want || out.Reason != x.reason || !told {
 			t.Errorf("fault %q, %d %s: got %s %s %s, want %s %s", x.fault, x.n, x.what, out.Verdict,
 				out.Reason, out.Detail, x.want, x.reason)
@@ -82,11 +80,11 @@ func TestABoundaryThatWasMissedIsNoPass(t *testing.T) {
 
 // behind is a pacer that is late by so much, each time.
 type behind struct {
-	pacing.Pacer
+	transport.Pacer
 	late time.Duration
 }
 
-func (b behind) Wait(ctx context.Context, clk pacing.Clock, due time.Duration, wake <-chan struct{}) bool {
+func (b behind) Wait(ctx context.Context, clk transport.Clock, due time.Duration, wake <-chan struct{}) bool {
 	return b.Pacer.Wait(ctx, clk, due+b.late, wake)
 }
 
@@ -97,28 +95,28 @@ func TestABoundaryThatWasMissedIsTriedWithAWiderLead(t *testing.T) {
 	for _, x := range []struct {
 		late, delay, lead time.Duration
 		fault             string
-		want              verdict.Verdict
+		want              result.Verdict
 	}{
-		{40 * ms, 0, 80 * ms, "", verdict.Pass},
-		{40 * ms, 0, 80 * ms, "reset-of-next-window", verdict.Fail},
-		{0, 35 * ms, 70 * ms, "", verdict.Pass},           // a target that is far away
-		{90 * ms, 0, 100 * ms, "", verdict.Pass},          // four times as wide
-		{110 * ms, 0, 100 * ms, "", verdict.Inconclusive}, // there is no wider one
-		{0, 90 * ms, 180 * ms, "", verdict.Pass},          // beside the way there and back
+		{40 * ms, 0, 80 * ms, "", result.Pass},
+		{40 * ms, 0, 80 * ms, "reset-of-next-window", result.Fail},
+		{0, 35 * ms, 70 * ms, "", result.Pass},           // a target that is far away
+		{90 * ms, 0, 100 * ms, "", result.Pass},          // four times as wide
+		{110 * ms, 0, 100 * ms, "", result.Inconclusive}, // there is no wider one
+		{0, 90 * ms, 180 * ms, "", result.Pass},          // beside the way there and back
 	} {
 		s := named(t, "window-edge")
 		s.Target.Fault = x.fault
 		record := func(s *scenario.Scenario) (out result.Scenario) {
 			synctest.Test(t, func(*testing.T) {
 				out = Scenario(context.Background(), s, Options{ID: "m", Seed: 1,
-					Embed: embedded, Network: slow{new(pipe.Network), x.delay},
-					Pacer: behind{pacing.Sleep(), x.late}})
+					Embed: embedded, Network: slow{new(lab.PipeNetwork), x.delay},
+					Pacer: behind{transport.SleepingPacer(), x.late}})
 				time.Sleep(time.Minute)
 			})
 			return out
 		}
 		first := record(s)
-		if x.fault == "" && first.Verdict != verdict.Inconclusive {
+		if x.fault == "" && first.Verdict != result.Inconclusive {
 			t.Errorf("late %v, far %v: got %s at first: %s", x.late, x.delay, first.Verdict, explain(first))
 		}
 		again, what := Mended(s, first.Timeline)
@@ -161,7 +159,7 @@ func TestALateFirstAnswerIsTriedWithALaterBoundary(t *testing.T) {
 		what != "600 ms instead of 200 ms from the first request to the boundary of phase first-edge" {
 		t.Errorf("got a window of %v instead of %v: %q", got, s.Phases[1].Window, what)
 	}
-	if out := virtually(t, again); out.Verdict != verdict.Pass {
+	if out := virtually(t, again); out.Verdict != result.Pass {
 		t.Errorf("got %s, want pass: %s", out.Verdict, explain(out))
 	}
 	for i := range kept { // it was not even asked
@@ -202,21 +200,22 @@ func (s slow) Listen(h http.Handler) (string, func() error, error) {
 // claims to catch is caught.
 func TestTheWidestLeadFindsTheSame(t *testing.T) {
 	for _, limit := range append([]string{""}, limits...) {
-		for _, s := range bundled(t, grammar.Options{Limit: limit}, "boundary-double-burst", "window-edge") {
+		for _, s := range bundled(t, scenario.ParseOptions{Limit: limit}, "boundary-double-burst",
+			"window-edge") {
 			if s.Unmet() != "" {
 				continue // it is about another kind of limit
 			}
 			for i := range s.Phases {
 				s.Phases[i].Lead = (&sides{}).widest(&s.Phases[i])
 			}
-			if out := virtually(t, s); out.Verdict != verdict.Pass {
+			if out := virtually(t, s); out.Verdict != result.Pass {
 				t.Errorf("%s with %q: got %s, want pass: %s", s.ID, limit, out.Verdict, explain(out))
 			}
 			for _, fault := range s.Catches {
 				if limit != "" {
 					break
 				}
-				if out := against(t, s, fault); out.Verdict != verdict.Fail {
+				if out := against(t, s, fault); out.Verdict != result.Fail {
 					t.Errorf("%s, fault %s: got %s, want fail: %s", s.ID, fault, out.Verdict, explain(out))
 				}
 			}
@@ -227,7 +226,7 @@ func TestTheWidestLeadFindsTheSame(t *testing.T) {
 // named returns a bundled scenario.
 func named(t *testing.T, id string) *scenario.Scenario {
 	t.Helper()
-	for _, s := range bundled(t, grammar.Options{}, id) {
+	for _, s := range bundled(t, scenario.ParseOptions{}, id) {
 		if s.ID == id {
 			return s
 		}

@@ -6,19 +6,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
-	"github.com/rlcheck/rlcheck/internal/trial/pipe"
-
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/target"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // inARow runs the bundled scenarios one after the other against one limiter.
-func inARow(t *testing.T, opts grammar.Options, fault string, only ...string) (all []result.Scenario) {
+func inARow(t *testing.T, opts scenario.ParseOptions, fault string, only ...string) (all []result.Scenario) {
 	t.Helper()
 	limit, err := spec.Parse(opts.Limit)
 	if err != nil {
@@ -29,11 +26,11 @@ func inARow(t *testing.T, opts grammar.Options, fault string, only ...string) (a
 		if opts.Partition == "none" {
 			header = "X-No-Client" // who asks without a key and is counted with it is not one of all
 		}
-		h, err := target.New(target.Options{Limit: limit, PartitionHeader: header, Fault: fault, Seed: 1})
+		h, err := lab.New(lab.Options{Limit: limit, PartitionHeader: header, Fault: fault, Seed: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := new(pipe.Network)
+		n := new(lab.PipeNetwork)
 		url, stop, err := n.Listen(h)
 		if err != nil {
 			t.Fatal(err)
@@ -43,7 +40,8 @@ func inARow(t *testing.T, opts grammar.Options, fault string, only ...string) (a
 			if s.Example {
 				continue
 			}
-			o := Options{ID: "m" + s.ID, Seed: 1, Embed: embedded, Network: n, Pacer: pacing.Sleep(),
+			o := Options{ID: "m" + s.ID, Seed: 1, Embed: embedded, Network: n,
+				Pacer:     transport.SleepingPacer(),
 				WallError: time.Millisecond}
 			all = append(all, Scenario(context.Background(), s, o))
 		}
@@ -59,7 +57,7 @@ func inARow(t *testing.T, opts grammar.Options, fault string, only ...string) (a
 func TestScenariosOfOneQuotaPassInARow(t *testing.T) {
 	for i, limit := range []string{"token-bucket,rate=10/s,burst=20", "fixed-window,rate=20/1s",
 		"fixed-window,rate=20/1s,align=first", "sliding-window-log,rate=20/1s"} {
-		for name, opts := range map[string]grammar.Options{
+		for name, opts := range map[string]scenario.ParseOptions{
 			"none": {Partition: "none"},
 			"kept": {Set: []tree.Setting{{Path: "partition.fresh", Value: "false"}}},
 		} {
@@ -67,9 +65,9 @@ func TestScenariosOfOneQuotaPassInARow(t *testing.T) {
 				continue
 			}
 			opts.Limit = limit
-			opts.Promises = verdict.Promises()
+			opts.Promises = result.Promises()
 			for _, out := range inARow(t, opts, "") {
-				if out.Verdict != verdict.Pass && !out.Uncounted() {
+				if out.Verdict != result.Pass && !out.Uncounted() {
 					t.Errorf("%s, %s: %s: %s: %s", limit, name, out.ID, out.Verdict, explain(out))
 				}
 			}
@@ -83,13 +81,13 @@ func TestScenariosOfOneQuotaPassInARow(t *testing.T) {
 // TestOneQuotaCatchesFaults: what a scenario catches with new clients it catches where all share one quota,
 // and a right target passes.
 func TestOneQuotaCatchesFaults(t *testing.T) {
-	for _, s := range bundled(t, grammar.Options{Partition: "none"}, "burst", "concurrent-race",
+	for _, s := range bundled(t, scenario.ParseOptions{Partition: "none"}, "burst", "concurrent-race",
 		"replicas") {
-		if out := virtually(t, s); out.Verdict != verdict.Pass {
+		if out := virtually(t, s); out.Verdict != result.Pass {
 			t.Errorf("%s: got %s: %s", s.ID, out.Verdict, explain(out))
 		}
 		for _, fault := range s.Catches {
-			if out := against(t, s, fault); out.Verdict != verdict.Fail {
+			if out := against(t, s, fault); out.Verdict != result.Fail {
 				t.Errorf("%s, %s: got %s: %s", s.ID, fault, out.Verdict, explain(out))
 			}
 		}
@@ -99,10 +97,10 @@ func TestOneQuotaCatchesFaults(t *testing.T) {
 // TestARestShowsALargerBurst: a scenario that follows another one fails for a burst that is one unit larger:
 // the rest between them gives back more than declared.
 func TestARestShowsALargerBurst(t *testing.T) {
-	opts := grammar.Options{Partition: "none", Limit: "token-bucket,rate=10/s,burst=5"}
+	opts := scenario.ParseOptions{Partition: "none", Limit: "token-bucket,rate=10/s,burst=5"}
 	all := inARow(t, opts, "burst-off-by-one")
 	for _, out := range all[len(all)/2:] {
-		if out.ID == "replicas" && out.Verdict != verdict.Fail {
+		if out.ID == "replicas" && out.Verdict != result.Fail {
 			t.Errorf("%s: got %s: %s", out.ID, out.Verdict, explain(out))
 		}
 	}

@@ -16,16 +16,11 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/load/options"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
-	"github.com/rlcheck/rlcheck/internal/redact"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Order is what an agent needs to send its part of a scenario: everything that the scenario was read from,
@@ -34,13 +29,13 @@ type Order struct {
 	// File is the name of the scenario file, Text what is in it.
 	File string `json:"file"`
 	Text string `json:"text"`
-	// Target, Limit, Partition, Set, Request and Promises are fields of grammar.Options.
-	Target    string            `json:"target,omitempty"`
-	Limit     string            `json:"limit,omitempty"`
-	Partition string            `json:"partition,omitempty"`
-	Set       []tree.Setting    `json:"set,omitempty"`
-	Request   []tree.Setting    `json:"request,omitempty"`
-	Promises  []verdict.Promise `json:"promises,omitempty"`
+	// Target, Limit, Partition, Set, Request and Promises are fields of scenario.ParseOptions.
+	Target    string           `json:"target,omitempty"`
+	Limit     string           `json:"limit,omitempty"`
+	Partition string           `json:"partition,omitempty"`
+	Set       []tree.Setting   `json:"set,omitempty"`
+	Request   []tree.Setting   `json:"request,omitempty"`
+	Promises  []result.Promise `json:"promises,omitempty"`
 	// Env are the environment variables of the file that are not secret.
 	Env map[string]string `json:"env,omitempty"`
 	// SkipKeys is how many issued keys belong to other scenarios of the run.
@@ -73,14 +68,14 @@ type fate struct {
 // admissions of the others right, but may explain everything else. Claims that are inconclusive lose their
 // text, as the cause is told once for the scenario.
 func (is fate) tell(out result.Scenario) result.Scenario {
-	proof := out.Verdict == verdict.Fail
+	proof := out.Verdict == result.Fail
 	if is.missing != "" {
 		proof = false
 		for i := range out.Claims {
-			if c := &out.Claims[i]; c.Kind == verdict.ClaimConformance && c.Verdict == verdict.Fail {
+			if c := &out.Claims[i]; c.Kind == result.ClaimConformance && c.Verdict == result.Fail {
 				proof = true
-			} else if c.Verdict == verdict.Fail {
-				c.Verdict = verdict.Inconclusive
+			} else if c.Verdict == result.Fail {
+				c.Verdict = result.Inconclusive
 			}
 		}
 	}
@@ -88,11 +83,11 @@ func (is fate) tell(out result.Scenario) result.Scenario {
 		return out
 	}
 	for i := range out.Claims {
-		if c := &out.Claims[i]; c.Verdict == verdict.Inconclusive {
-			c.Reason, c.Text = verdict.ScheduleMissed, ""
+		if c := &out.Claims[i]; c.Verdict == result.Inconclusive {
+			c.Reason, c.Text = result.ScheduleMissed, ""
 		}
 	}
-	return inconclusive(out, verdict.ScheduleMissed, cmp.Or(is.missing, is.stopped))
+	return inconclusive(out, result.ScheduleMissed, cmp.Or(is.missing, is.stopped))
 }
 
 // record lets the agents send a schedule and returns what they saw.
@@ -143,7 +138,7 @@ func digestOf(s *scenario.Scenario, schedule *timeline.Schedule, opts load.Optio
 		all.Encode([]string{opts.URL.String(), opts.Partition.String(), opts.Method, string(opts.Body)}),
 		all.Encode(opts.Header), all.Encode(keys), all.Encode(s.Target), all.Encode(s.Partition),
 		all.Encode(s.Denied), all.Encode(s.Allowed), all.Encode(s.Safety),
-		ndjson.WriteSchedule(h, schedule))
+		timeline.WriteSchedule(h, schedule))
 	return hex.EncodeToString(h.Sum(nil)[:16]), err
 }
 
@@ -163,7 +158,7 @@ type Agent struct {
 	Env func(string) (string, bool)
 	// Spill is that of Options. Pacer is that of load.Options.
 	Spill func() (timeline.Spill, error)
-	Pacer pacing.Pacer
+	Pacer transport.Pacer
 	Network
 	// sends is the scenario of the last order.
 	sends *scenario.Scenario
@@ -172,7 +167,7 @@ type Agent struct {
 // Kept returns a part of the last order as it may be kept: without secrets, and with the terms by which it
 // can be judged alone. Others send to the same target, so no denial in it is held against the target.
 func (a *Agent) Kept(w fleet.Work, tl *timeline.Timeline) *timeline.Timeline {
-	out := *redact.New([]*scenario.Scenario{a.sends}, nil, "").CopyOf(tl)
+	out := *NewRedactor([]*scenario.Scenario{a.sends}, nil, "").CopyOf(tl)
 	h := &out.Header
 	h.DriftPPM, h.CompleteFrom, h.Interrupted = otherDrift, completeFrom, true
 	h.Judged = terms(doubtful(a.sends), tl)
@@ -190,7 +185,7 @@ func (a *Agent) scenario(order *Order) (*scenario.Scenario, error) {
 		}
 		return a.Env(name)
 	}
-	s, err := grammar.Parse([]byte(order.Text), order.File, grammar.Options{Env: env,
+	s, err := scenario.Parse([]byte(order.Text), order.File, scenario.ParseOptions{Env: env,
 		Target: order.Target, Limit: order.Limit, Partition: order.Partition, Set: order.Set,
 		Request: order.Request, Promises: order.Promises, Keys: a.Keys})
 	if err == nil {
@@ -253,7 +248,7 @@ func shareOf(o *load.Options, whole, mine *timeline.Schedule, w fleet.Work) {
 	if o.MaxRequests > 0 {
 		o.MaxRequests = planned + max(0, o.MaxRequests-all)/w.Of
 	}
-	most := max(o.MaxConnections, options.DefaultMaxConnections)
+	most := max(o.MaxConnections, transport.DefaultMaxConnections)
 	if o.MaxConnections > 0 {
 		most = o.MaxConnections
 	}

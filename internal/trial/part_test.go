@@ -9,15 +9,13 @@ import (
 	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestPartsMakeTheWhole: whatever the number of agents and the deal, the parts of every bundled scenario have
 // each arrival once, each client once and the requests of all, and their phases are those of the whole.
 func TestPartsMakeTheWhole(t *testing.T) {
-	for _, s := range bundled(t, grammar.Options{}) {
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
 		name := s.ID
 		whole, err := s.Plan("run", 1)
 		if err != nil {
@@ -123,7 +121,7 @@ func TestAnAgentReadsTheSame(t *testing.T) {
 		all := map[string]string{"WHERE": "http://127.0.0.1:1/", "TOKEN": token}
 		return func(name string) (string, bool) { v, ok := all[name]; return v, ok }
 	}
-	s, err := grammar.Parse([]byte(orderText), "one.yaml", grammar.Options{Env: env("hunter2")})
+	s, err := scenario.Parse([]byte(orderText), "one.yaml", scenario.ParseOptions{Env: env("hunter2")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,9 +168,9 @@ func TestMissingRequestsAccuseNobody(t *testing.T) {
 			s.Expect.Shared)
 	}
 	lost, stopped := fate{missing: "agent a: gone"}, fate{stopped: "agent a: late"}
-	for v, want := range map[verdict.Verdict]verdict.Verdict{verdict.Fail: verdict.Fail,
-		verdict.Pass: verdict.Inconclusive} {
-		if got := lost.tell(result.Scenario{Verdict: v}); got.Verdict != verdict.Inconclusive ||
+	for v, want := range map[result.Verdict]result.Verdict{result.Fail: result.Fail,
+		result.Pass: result.Inconclusive} {
+		if got := lost.tell(result.Scenario{Verdict: v}); got.Verdict != result.Inconclusive ||
 			got.Detail != lost.missing {
 			t.Errorf("%v: got %v: %s", v, got.Verdict, got.Detail)
 		}
@@ -180,24 +178,24 @@ func TestMissingRequestsAccuseNobody(t *testing.T) {
 			t.Errorf("%v of a whole recording: got %v, want %v", v, got.Verdict, want)
 		}
 	}
-	claims := func(kind verdict.ClaimKind) []verdict.Claim {
-		return []verdict.Claim{{Kind: kind, Verdict: verdict.Fail}}
+	claims := func(kind result.ClaimKind) []result.Claim {
+		return []result.Claim{{Kind: kind, Verdict: result.Fail}}
 	}
-	if got := lost.tell(result.Scenario{Verdict: verdict.Fail,
-		Claims: claims(verdict.ClaimConformance)}); got.Verdict != verdict.Fail {
+	if got := lost.tell(result.Scenario{Verdict: result.Fail,
+		Claims: claims(result.ClaimConformance)}); got.Verdict != result.Fail {
 		t.Errorf("what the others were admitted is too much: got %v, want a FAIL", got.Verdict)
 	}
-	if got := lost.tell(result.Scenario{Verdict: verdict.Fail,
-		Claims: claims(verdict.ClaimRetryAfterHonored)}); got.Verdict != verdict.Inconclusive ||
-		got.Claims[0].Verdict != verdict.Inconclusive {
+	if got := lost.tell(result.Scenario{Verdict: result.Fail,
+		Claims: claims(result.ClaimRetryAfterHonored)}); got.Verdict != result.Inconclusive ||
+		got.Claims[0].Verdict != result.Inconclusive {
 		t.Errorf("what missing requests may explain: got %v with %v", got.Verdict, got.Claims)
 	}
-	for _, r := range []verdict.Reason{verdict.Interrupted, verdict.TooFew} {
-		cut := stopped.tell(result.Scenario{Claims: []verdict.Claim{{Reason: r, Text: "no client waited",
-			Verdict: verdict.Inconclusive}}})
-		if c := cut.Claims[0]; c.Reason != verdict.ScheduleMissed || c.Text != "" {
+	for _, r := range []result.Reason{result.Interrupted, result.TooFew} {
+		cut := stopped.tell(result.Scenario{Claims: []result.Claim{{Reason: r, Text: "no client waited",
+			Verdict: result.Inconclusive}}})
+		if c := cut.Claims[0]; c.Reason != result.ScheduleMissed || c.Text != "" {
 			t.Errorf("a claim that the agents cut short: got %s: %s, want %s alone, which is told once",
-				c.Reason, c.Text, verdict.ScheduleMissed)
+				c.Reason, c.Text, result.ScheduleMissed)
 		}
 	}
 }

@@ -12,11 +12,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/selftest"
-	"github.com/rlcheck/rlcheck/internal/trial/pipe"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // powerLimits are limits that users have, from one a minute to ten thousand a second.
@@ -66,7 +64,7 @@ func cells(t *testing.T, name string) (out []string) {
 func said(out result.Scenario) string {
 	text := out.Verdict.String() + " " + string(out.Reason) + " " + out.Detail
 	for _, c := range out.Claims {
-		if c.Verdict != verdict.Pass {
+		if c.Verdict != result.Pass {
 			text += "; " + c.ID + " " + c.Verdict.String() + ": " + c.Text
 		}
 	}
@@ -77,9 +75,9 @@ func said(out result.Scenario) string {
 // never passed, and found in 95 of 100 cells. A right target is not accused. RLCHECK_SOAK tries all cells.
 func TestPower(t *testing.T) {
 	holes := cells(t, "testdata/power_holes.txt")
-	count := map[verdict.Verdict]int{}
+	count := map[result.Verdict]int{}
 	for _, l := range powerLimits {
-		trials, err := selftest.Trials(l.spec)
+		trials, err := lab.Trials(l.spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -92,24 +90,24 @@ func TestPower(t *testing.T) {
 				}
 				t.Run(cell, func(t *testing.T) {
 					out := x.Try(func(s *scenario.Scenario) result.Scenario {
-						return provenVirtually(t, s, &pipe.Network{Way: way}, seed)
+						return provenVirtually(t, s, &lab.PipeNetwork{Way: way}, seed)
 					})
 					t.Log(out.Verdict, out.Why)
 					if out.Accused() || out.Missed() != slices.Contains(holes, cell) {
 						t.Error("accused, or passed (see testdata/power_holes.txt)")
 					}
-					if x.Fault != "" && (out.Verdict != verdict.Pass || out.Missed()) {
+					if x.Fault != "" && (out.Verdict != result.Pass || out.Missed()) {
 						count[out.Verdict]++ // what was left out, and said so, counts nowhere
 					}
 				})
 			}
 		}
 	}
-	t.Logf("%d caught, %d inconclusive, %d passed", count[verdict.Fail], count[verdict.Inconclusive],
-		count[verdict.Pass])
-	all := count[verdict.Fail] + count[verdict.Inconclusive] + count[verdict.Pass]
-	if os.Getenv("RLCHECK_SOAK") != "" && count[verdict.Fail]*100 < 95*all {
-		t.Errorf("%d of %d cells are caught, want 95 %%", count[verdict.Fail], all)
+	t.Logf("%d caught, %d inconclusive, %d passed", count[result.Fail], count[result.Inconclusive],
+		count[result.Pass])
+	all := count[result.Fail] + count[result.Inconclusive] + count[result.Pass]
+	if os.Getenv("RLCHECK_SOAK") != "" && count[result.Fail]*100 < 95*all {
+		t.Errorf("%d of %d cells are caught, want 95 %%", count[result.Fail], all)
 	}
 }
 
@@ -126,12 +124,12 @@ func oneIn(limit string) uint64 {
 
 // impostor is a network on which a handler that limits nothing stands in for every target.
 type impostor struct {
-	pipe.Network
+	lab.PipeNetwork
 	http.Handler
 }
 
 func (n *impostor) Listen(http.Handler) (string, func() error, error) {
-	return n.Network.Listen(n.Handler)
+	return n.PipeNetwork.Listen(n.Handler)
 }
 
 // always answers every request alike.
@@ -176,7 +174,7 @@ var impostors = []struct {
 func TestNothingPassesAnImpostor(t *testing.T) {
 	holes := cells(t, "testdata/power_holes.txt")
 	for _, l := range powerLimits {
-		trials, err := selftest.Trials(l.spec)
+		trials, err := lab.Trials(l.spec)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -191,7 +189,7 @@ func TestNothingPassesAnImpostor(t *testing.T) {
 				t.Run(cell, func(t *testing.T) {
 					out := provenVirtually(t, x.Scenario, &impostor{Handler: i.make()}, seed)
 					t.Log(said(out))
-					if out.Verdict == verdict.Pass {
+					if out.Verdict == result.Pass {
 						t.Error("a target that is no limiter passed")
 					}
 				})

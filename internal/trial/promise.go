@@ -8,19 +8,19 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // charged judges conformance when it is unknown whether the target charges costs. A recording that
 // contradicts the limit with costs may come from a limiter that ignores costs. Costs may then be neither
 // promised nor visible in the recording. In that case each request counts one unit, and costs are not judged.
 // The header says so (SingleUnits), so that the recording is judged alike later.
-func charged(tl *timeline.Timeline, s *scenario.Scenario) (verdict.Claim, *verdict.Judgement) {
+func charged(tl *timeline.Timeline, s *scenario.Scenario) (result.Claim, *result.Judgement) {
 	tl.Header.Judged.SingleUnits = false
 	c, j := conformance(tl, s, judgeOptions(s))
-	if c.Verdict != verdict.Fail || s.Promised(verdict.PromiseCost) || !costly(tl) {
+	if c.Verdict != result.Fail || s.Promised(result.PromiseCost) || !costly(tl) {
 		return c, j
 	}
 	single := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations),
@@ -30,23 +30,23 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (verdict.Claim, *verdi
 		single.Observations[i].Cost = 1
 	}
 	o := judgeOptions(s)
-	o.Conformance, o.Hint, o.SkipMeasure = verdict.LowerBound, false, true
-	if early, _ := conformance(single, s, o); early.Verdict == verdict.Fail {
+	o.Conformance, o.Hint, o.SkipMeasure = result.LowerBound, false, true
+	if early, _ := conformance(single, s, o); early.Verdict == result.Fail {
 		// Denied earlier than one unit a request explains. If costs explain it, they were charged. If not,
 		// that is what is known, whatever a request costs.
 		o = judgeOptions(s)
-		o.Conformance = verdict.LowerBound
+		o.Conformance = result.LowerBound
 		if both, j := conformance(tl, s, o); s.Expect.Conformance == scenario.Exact &&
-			both.Verdict == verdict.Fail {
+			both.Verdict == result.Fail {
 			return both, j
 		}
 		return c, j
 	}
 	tl.Header.Judged.SingleUnits = true
-	if c, j := conformance(single, s, judgeOptions(s)); c.Verdict == verdict.Fail {
+	if c, j := conformance(single, s, judgeOptions(s)); c.Verdict == result.Fail {
 		return c, j
 	}
-	return verdict.Claim{ID: c.ID, Kind: c.Kind, Reason: verdict.NeedsFailed, Unpromised: verdict.PromiseCost,
+	return result.Claim{ID: c.ID, Kind: c.Kind, Reason: result.NeedsFailed, Unpromised: result.PromiseCost,
 		Text: "no request was seen to take more than one unit, and the target does not promise costs " +
 			"in X-Cost"}, nil
 }
@@ -64,25 +64,25 @@ func costly(tl *timeline.Timeline) bool {
 // freeCosts tells whether requests of s have costs, and nothing promises that the target charges them.
 func freeCosts(s *scenario.Scenario) bool {
 	costs := slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Cost > 1 })
-	return costs && !s.Promised(verdict.PromiseCost)
+	return costs && !s.Promised(result.PromiseCost)
 }
 
 // untaken marks claims that could not be judged, because the target refuses a method, as unpromised, so that
 // they do not count.
-func untaken(claims []verdict.Claim, tl *timeline.Timeline, s *scenario.Scenario) []verdict.Claim {
+func untaken(claims []result.Claim, tl *timeline.Timeline, s *scenario.Scenario) []result.Claim {
 	text := refused(tl, s)
-	if text == "" || s.Promised(verdict.PromiseMethods) {
+	if text == "" || s.Promised(result.PromiseMethods) {
 		return claims
 	}
 	for i := range claims {
 		c := &claims[i]
-		if c.Reason == verdict.TooFew || c.Reason == verdict.UnclassifiedStatus {
-			c.Reason, c.Unpromised = verdict.NeedsFailed, verdict.PromiseMethods
+		if c.Reason == result.TooFew || c.Reason == result.UnclassifiedStatus {
+			c.Reason, c.Unpromised = result.NeedsFailed, result.PromiseMethods
 		}
 	}
-	return append(claims, verdict.Claim{ID: string(verdict.ClaimMethodsTaken),
-		Kind: verdict.ClaimMethodsTaken, Reason: verdict.NeedsFailed, Text: text,
-		Unpromised: verdict.PromiseMethods})
+	return append(claims, result.Claim{ID: string(result.ClaimMethodsTaken),
+		Kind: result.ClaimMethodsTaken, Reason: result.NeedsFailed, Text: text,
+		Unpromised: result.PromiseMethods})
 }
 
 // refused names the methods that the target does not support: each of their answers that is not a denial says
@@ -131,8 +131,8 @@ func noSuchMethod(status int) bool {
 
 // about returns the promise that s is about. It is empty for rate limit fields of which the target was seen
 // to send some: then a missing part is no reason not to judge the rest.
-func about(tl *timeline.Timeline, s *scenario.Scenario) verdict.Promise {
-	if s.About == verdict.PromiseRateLimit && !claim.Lacks(tl.Beginning(), s.Expect.Expect, s.About) {
+func about(tl *timeline.Timeline, s *scenario.Scenario) result.Promise {
+	if s.About == result.PromiseRateLimit && !claim.Lacks(tl.Beginning(), s.Expect.Expect, s.About) {
 		return ""
 	}
 	return s.About

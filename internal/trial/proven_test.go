@@ -8,11 +8,10 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/lab"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // longestTrial is after what virtual time a trial is cut short.
@@ -27,14 +26,15 @@ func provenVirtually(t *testing.T, s *scenario.Scenario, n trial.Network, seed u
 		time.Sleep(time.Duration(rand.New(rand.NewPCG(seed, 1)).Int64N(int64(20 * time.Hour))))
 		ctx, stop := context.WithTimeout(t.Context(), longestTrial)
 		defer stop()
-		out = trial.Scenario(ctx, s, trial.Options{ID: "m", Seed: seed, Network: n, Pacer: pacing.Sleep(),
-			OnlyProofs: true,
-			Embed: func(s *scenario.Scenario, seed uint64, n trial.Network) (trial.Embedded, error) {
-				return lab.Embed(s, seed, "", n)
-			}})
+		out = trial.Scenario(ctx, s,
+			trial.Options{ID: "m", Seed: seed, Network: n, Pacer: transport.SleepingPacer(),
+				OnlyProofs: true,
+				Embed: func(s *scenario.Scenario, seed uint64, n trial.Network) (trial.Embedded, error) {
+					return lab.Embed(s, seed, "", n)
+				}})
 		time.Sleep(time.Minute) // what was on its way at the end comes to its end
 	})
-	if out.Timeline != nil && out.Verdict != verdict.Fail {
+	if out.Timeline != nil && out.Verdict != result.Fail {
 		trial.Judge(&out, s, out.Timeline)
 	}
 	return out

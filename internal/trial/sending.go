@@ -5,7 +5,6 @@ import (
 	"fmt"
 
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
@@ -15,11 +14,11 @@ func Sending(ctx context.Context, s *scenario.Scenario, o Options) (out load.Opt
 	stop func(), err error) {
 	ends, err := connect(s, o)
 	if err != nil {
-		return out, 0, nil, fmt.Errorf("target %s: %w", redact.URL(s.Target.URL), err)
+		return out, 0, nil, fmt.Errorf("target %s: %w", RedactURL(s.Target.URL), err)
 	}
 	if out, err = loadOptions(ctx, s, o, ends); err != nil {
 		ends.close()
-		return out, 0, nil, fmt.Errorf("target %s: %w", redact.URL(s.Target.URL), err)
+		return out, 0, nil, fmt.Errorf("target %s: %w", RedactURL(s.Target.URL), err)
 	}
 	if ends.assumed {
 		out.WallError = otherClock

@@ -9,7 +9,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // fewestSilent is the fewest unanswered requests that count as a way to deny. Fewer may be lost on the way.
@@ -25,7 +24,7 @@ const fewestSilent = 5
 // limit, so nothing is found. A target that serves one client at a time lets others wait until they are given
 // up. Its slowest answers take so long that admissions as slow would not contradict the limit. ok is false if
 // nothing is found.
-func answered(tl *timeline.Timeline, s *scenario.Scenario) (c verdict.Claim, ok bool) {
+func answered(tl *timeline.Timeline, s *scenario.Scenario) (c result.Claim, ok bool) {
 	unsent := tl.Header.Unsent
 	tl = tl.Beginning()
 	lost, slowest := 0, time.Duration(0)
@@ -46,8 +45,8 @@ func answered(tl *timeline.Timeline, s *scenario.Scenario) (c verdict.Claim, ok 
 	if !shown || !judged || s.Denied.Unanswered {
 		return c, false
 	}
-	if heard(tl, s, timeline.Denied, s.Target.Timeout) != verdict.Pass ||
-		heard(tl, s, timeline.Allowed, slowest) != verdict.Fail {
+	if heard(tl, s, timeline.Denied, s.Target.Timeout) != result.Pass ||
+		heard(tl, s, timeline.Allowed, slowest) != result.Fail {
 		return c, false
 	}
 	return claim.Unheard(tl, s.Limit.String()), true
@@ -55,7 +54,7 @@ func answered(tl *timeline.Timeline, s *scenario.Scenario) (c verdict.Claim, ok 
 
 // heard is the verdict on tl if its unanswered requests had this outcome within a time.
 func heard(tl *timeline.Timeline, s *scenario.Scenario, outcome timeline.Outcome,
-	within time.Duration) verdict.Verdict {
+	within time.Duration) result.Verdict {
 	all := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}
 	for i := range all.Observations {
 		o := &all.Observations[i]
@@ -63,7 +62,7 @@ func heard(tl *timeline.Timeline, s *scenario.Scenario, outcome timeline.Outcome
 			o.Answered, o.Outcome, o.FirstByte = true, outcome, min(o.Sent+within, tl.End())
 		}
 	}
-	c, _ := conformance(all, s, check.Options{Conformance: verdict.Exact, Shared: s.Shared(),
+	c, _ := conformance(all, s, check.Options{Conformance: result.Exact, Shared: s.Shared(),
 		SkipMeasure: true})
 	return c.Verdict
 }
@@ -72,8 +71,8 @@ func heard(tl *timeline.Timeline, s *scenario.Scenario, outcome timeline.Outcome
 // Answers from a cache are the reason of what is open.
 func doubtAnswers(out *result.Scenario) {
 	blameCache(out)
-	if why := result.ForeignDetail(out.Header.Notes); why != "" && out.Verdict == verdict.Fail {
-		*out = inconclusive(*out, verdict.UnclassifiedStatus, why)
+	if why := result.ForeignDetail(out.Header.Notes); why != "" && out.Verdict == result.Fail {
+		*out = inconclusive(*out, result.UnclassifiedStatus, why)
 		out.Claims, out.Judgement = nil, nil
 	}
 }

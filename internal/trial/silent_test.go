@@ -7,11 +7,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestLossesAreNoDenials: requests without an answer are held against a target only where they are exactly
@@ -48,7 +47,7 @@ func TestLossesAreNoDenials(t *testing.T) {
 			o.Answered, o.Error, o.Status = true, "", 500
 		}, false},
 	} {
-		s, err := grammar.Parse(src, "burst.yaml", grammar.Options{Env: env, Limit: c.limit})
+		s, err := scenario.Parse(src, "burst.yaml", scenario.ParseOptions{Env: env, Limit: c.limit})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -83,18 +82,18 @@ func TestLossesAreNoDenials(t *testing.T) {
 // TestATargetThatWentAwayIsNoPass: a phase without any answer says nothing of the limit, whatever the others
 // show. One lost answer among others does not matter, nor does silence that the target declares.
 func TestATargetThatWentAwayIsNoPass(t *testing.T) {
-	s := bundled(t, grammar.Options{}, "burst")[0]
+	s := bundled(t, scenario.ParseOptions{}, "burst")[0]
 	sent := against(t, s, "")
-	if sent.Verdict != verdict.Pass {
+	if sent.Verdict != result.Pass {
 		t.Fatalf("got %s, want a PASS to begin with: %s", sent.Verdict, explain(sent))
 	}
 	last := sent.Timeline.Observations[len(sent.Timeline.Observations)-1].Phase
-	lose := func(all bool) verdict.Verdict {
+	lose := func(all bool) result.Verdict {
 		tl := *sent.Timeline
 		tl.Observations = slices.Clone(tl.Observations)
 		for i := len(tl.Observations) - 1; i >= 0 && tl.Observations[i].Phase == last; i-- {
 			o := &tl.Observations[i]
-			o.Answered, o.Status, o.Outcome, o.Error = false, 0, timeline.Unknown, cause.Refused
+			o.Answered, o.Status, o.Outcome, o.Error = false, 0, timeline.Unknown, transport.CauseRefused
 			o.FirstByte, o.Done = 0, 0
 			if !all {
 				break
@@ -102,19 +101,19 @@ func TestATargetThatWentAwayIsNoPass(t *testing.T) {
 		}
 		out := sent
 		Judge(&out, s, &tl)
-		if out.Verdict == verdict.Inconclusive && (out.Reason != verdict.Unreachable ||
+		if out.Verdict == result.Inconclusive && (out.Reason != result.Unreachable ||
 			!strings.HasPrefix(out.Detail, "no request of phase "+last+" was answered: ")) {
 			t.Errorf("got %s %s", out.Reason, out.Detail)
 		}
 		return out.Verdict
 	}
-	if got := lose(false); got != verdict.Pass {
+	if got := lose(false); got != result.Pass {
 		t.Errorf("one answer lost: got %s, want a PASS", got)
 	}
-	if got := lose(true); got != verdict.Inconclusive {
+	if got := lose(true); got != result.Inconclusive {
 		t.Errorf("no answer of the last phase: got %s, want INCONCLUSIVE", got)
 	}
-	if s.Denied.Unanswered = true; lose(true) != verdict.Pass {
+	if s.Denied.Unanswered = true; lose(true) != result.Pass {
 		t.Error("a target that declares to be silent: got no PASS")
 	}
 }
@@ -129,32 +128,32 @@ func TestAnswersThatMayNotBeTheLimiters(t *testing.T) {
 	for name, x := range map[string]struct {
 		in      []timeline.StatusCount
 		allowed []int
-		want    verdict.Verdict
+		want    result.Verdict
 	}{
 		"all redirected": {[]timeline.StatusCount{one(301, ok), one(302, ok)}, nil,
-			verdict.Inconclusive},
-		"some redirected":        {[]timeline.StatusCount{one(302, ok), one(429, no)}, nil, verdict.Fail},
-		"redirects are declared": {[]timeline.StatusCount{one(302, ok)}, []int{302}, verdict.Fail},
-		"not modified":           {[]timeline.StatusCount{one(304, ok)}, nil, verdict.Fail},
-		"all unavailable":        {[]timeline.StatusCount{one(503, no)}, nil, verdict.Inconclusive},
+			result.Inconclusive},
+		"some redirected":        {[]timeline.StatusCount{one(302, ok), one(429, no)}, nil, result.Fail},
+		"redirects are declared": {[]timeline.StatusCount{one(302, ok)}, []int{302}, result.Fail},
+		"not modified":           {[]timeline.StatusCount{one(304, ok)}, nil, result.Fail},
+		"all unavailable":        {[]timeline.StatusCount{one(503, no)}, nil, result.Inconclusive},
 		"unavailable where not denied": {[]timeline.StatusCount{one(429, no), one(503, no)}, nil,
-			verdict.Inconclusive},
-		"some unavailable": {[]timeline.StatusCount{one(200, ok), one(503, no)}, nil, verdict.Fail},
-		"all denied":       {[]timeline.StatusCount{one(429, no)}, nil, verdict.Fail},
-		"no answer":        {nil, nil, verdict.Fail},
+			result.Inconclusive},
+		"some unavailable": {[]timeline.StatusCount{one(200, ok), one(503, no)}, nil, result.Fail},
+		"all denied":       {[]timeline.StatusCount{one(429, no)}, nil, result.Fail},
+		"no answer":        {nil, nil, result.Fail},
 	} {
-		out := result.Scenario{Verdict: verdict.Fail, Claims: []verdict.Claim{{}},
-			Judgement: &verdict.Judgement{}}
+		out := result.Scenario{Verdict: result.Fail, Claims: []result.Claim{{}},
+			Judgement: &result.Judgement{}}
 		out.Header.Notes = result.NoteForeign(nil, x.in, len(x.allowed) > 0)
 		doubtAnswers(&out)
-		if open := x.want == verdict.Inconclusive; out.Verdict != x.want || (out.Judgement == nil) != open ||
-			(out.Reason == verdict.UnclassifiedStatus) != open {
+		if open := x.want == result.Inconclusive; out.Verdict != x.want || (out.Judgement == nil) != open ||
+			(out.Reason == result.UnclassifiedStatus) != open {
 			t.Errorf("%s: got %v, %s", name, out.Verdict, out.Reason)
 		}
 	}
-	passes := result.Scenario{Verdict: verdict.Pass}
+	passes := result.Scenario{Verdict: result.Pass}
 	passes.Header.Notes = result.NoteForeign(nil, []timeline.StatusCount{one(503, no)}, false)
-	if doubtAnswers(&passes); passes.Verdict != verdict.Pass {
+	if doubtAnswers(&passes); passes.Verdict != result.Pass {
 		t.Errorf("what passes: got %v", passes.Verdict)
 	}
 }

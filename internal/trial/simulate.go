@@ -4,13 +4,11 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/simulate"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // simulatedStart is the wall time at which a simulation starts. Windows that are aligned to the clock begin
@@ -18,7 +16,7 @@ import (
 var simulatedStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // Simulate returns what a correct limiter would have done with the load of a scenario, in virtual time
-// (simulate.Play). The result has one claim, conformance. It returns an error if the schedule cannot be
+// (reference.Play). The result has one claim, conformance. It returns an error if the schedule cannot be
 // planned or the limit has a range.
 func Simulate(s *scenario.Scenario, o Options, answer time.Duration) (result.Scenario, error) {
 	out := describe(s, o)
@@ -27,21 +25,21 @@ func Simulate(s *scenario.Scenario, o Options, answer time.Duration) (result.Sce
 	if err != nil {
 		return out, err
 	}
-	how := simulate.Options{Rule: s.Rule, Started: simulatedStart, Answer: answer}
-	tl, err := simulate.Play(schedule, how)
+	how := reference.SimulationOptions{Rule: s.Rule, Started: simulatedStart, Answer: answer}
+	tl, err := reference.Play(schedule, how)
 	if err != nil {
 		return out, err
 	}
 	recorded(&out, tl)
-	c, j := conformance(tl, s, check.Options{Conformance: verdict.Exact, SkipMeasure: true})
-	out.Judgement, out.Claims = j, []verdict.Claim{c}
-	out.Verdict, out.Reason, out.Detail = verdict.Sum(out.Claims, "")
+	c, j := conformance(tl, s, check.Options{Conformance: result.Exact, SkipMeasure: true})
+	out.Judgement, out.Claims = j, []result.Claim{c}
+	out.Verdict, out.Reason, out.Detail = result.Sum(out.Claims, "")
 	return out, nil
 }
 
 // Simulated returns a recording that a limiter decided in virtual time, judged against l, as a scenario.
 func Simulated(id string, l spec.Limit, tl *timeline.Timeline) (result.Scenario, error) {
-	j, err := check.Judge(tl, l, check.Options{Conformance: verdict.Exact, SkipMeasure: true})
+	j, err := check.Judge(tl, l, check.Options{Conformance: result.Exact, SkipMeasure: true})
 	if err != nil {
 		return result.Scenario{}, err
 	}
@@ -54,5 +52,5 @@ func Simulated(id string, l spec.Limit, tl *timeline.Timeline) (result.Scenario,
 // recorded fills a recording and its counts into out.
 func recorded(out *result.Scenario, tl *timeline.Timeline) {
 	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
-	out.Latency, out.Clients, out.Duration = latency.Summarize(tl), result.ClientsOf(tl), tl.End()
+	out.Latency, out.Clients, out.Duration = timeline.SummarizeLatency(tl), result.ClientsOf(tl), tl.End()
 }

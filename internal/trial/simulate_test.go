@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
@@ -25,7 +25,7 @@ func TestSimulationsConform(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s, err := grammar.Parse(text, name, grammar.Options{})
+		s, err := scenario.Parse(text, name, scenario.ParseOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,7 +34,7 @@ func TestSimulationsConform(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		if out.Verdict == verdict.Fail || out.Counts.Denied == 0 {
+		if out.Verdict == result.Fail || out.Counts.Denied == 0 {
 			t.Errorf("%s: %s with %d denied: %s", name, out.Verdict, out.Counts.Denied,
 				strings.Join(out.Worth(), ", "))
 		}

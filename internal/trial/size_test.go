@@ -3,9 +3,9 @@ package trial
 import (
 	"testing"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestLargeQuotasAreExact: a quota that takes long to come back is measured exactly in one go, and one that
@@ -13,12 +13,12 @@ import (
 func TestLargeQuotasAreExact(t *testing.T) {
 	for _, limit := range []string{"token-bucket,rate=1000/1h,burst=400", "sliding-window-log,rate=5/15m"} {
 		short := []tree.Setting{{Path: "safety.max_duration", Value: "2m"}}
-		for _, s := range bundled(t, grammar.Options{Limit: limit, Set: short}, "burst") {
-			if out := virtually(t, s); out.Verdict != verdict.Pass || out.Unfit == "" {
+		for _, s := range bundled(t, scenario.ParseOptions{Limit: limit, Set: short}, "burst") {
+			if out := virtually(t, s); out.Verdict != result.Pass || out.Unfit == "" {
 				t.Errorf("%s: got %s, unfit %q: %s", limit, out.Verdict, out.Unfit, explain(out))
 			}
 			for _, fault := range []string{"burst-off-by-one", "burst-one-less"} {
-				if out := against(t, s, fault); out.Verdict != verdict.Fail {
+				if out := against(t, s, fault); out.Verdict != result.Fail {
 					t.Errorf("%s, %s: got %s: %s", limit, fault, out.Verdict, explain(out))
 				}
 			}
@@ -31,11 +31,11 @@ func TestLargeQuotasAreExact(t *testing.T) {
 func TestWhoeverStaysLockedOutPasses(t *testing.T) {
 	for _, limit := range []string{"fixed-window,rate=50/200ms,align=first,refresh=all",
 		"fixed-window,rate=50/200ms,align=first,refresh=admitted"} {
-		for _, s := range bundled(t, grammar.Options{Limit: limit}, "sustained") {
-			if out := virtually(t, s); out.Verdict != verdict.Pass || out.Unfit == "" {
+		for _, s := range bundled(t, scenario.ParseOptions{Limit: limit}, "sustained") {
+			if out := virtually(t, s); out.Verdict != result.Pass || out.Unfit == "" {
 				t.Errorf("%s: got %s, unfit %q: %s", limit, out.Verdict, out.Unfit, explain(out))
 			}
-			if out := against(t, s, "burst-off-by-one"); out.Verdict != verdict.Fail {
+			if out := against(t, s, "burst-off-by-one"); out.Verdict != result.Fail {
 				t.Errorf("%s, a unit more: got %s: %s", limit, out.Verdict, explain(out))
 			}
 		}

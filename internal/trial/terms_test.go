@@ -5,19 +5,16 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // TestRecordingsOfOneSideAreJudgedAlikeAgain: alikeAgain is also true of faults that a scenario does not
 // forbid. TestRightTargetsPass and TestEveryClaimedFaultFails ask it of all scenarios.
 func TestRecordingsOfOneSideAreJudgedAlikeAgain(t *testing.T) {
 	sided := 0
-	for _, s := range bundled(t, grammar.Options{}) {
+	for _, s := range bundled(t, scenario.ParseOptions{}) {
 		var faults []string
 		if s.Expect.Conformance == scenario.UpperBound { // denies too much, which this side does not forbid
 			faults = append(faults, "never-recovers", "burst-one-less")
@@ -59,22 +56,22 @@ func alikeAgain(t *testing.T, s *scenario.Scenario, out result.Scenario) {
 // TestCostsThatAreFreeAreFreeAgain: where no cost was seen to be charged, the recording is not judged by
 // costs when it is judged again.
 func TestCostsThatAreFreeAreFreeAgain(t *testing.T) {
-	for _, s := range bundled(t, grammar.Options{}, "unit-cost") {
+	for _, s := range bundled(t, scenario.ParseOptions{}, "unit-cost") {
 		out := against(t, promising(s), "cost-ignored")
-		if j := judgedAgain(t, out.Timeline); out.Verdict == verdict.Fail || j.Verdict == verdict.Fail {
+		if j := judgedAgain(t, out.Timeline); out.Verdict == result.Fail || j.Verdict == result.Fail {
 			t.Errorf("got %s, and %s when it is judged again, want no fail", out.Verdict, j.Verdict)
 		}
 	}
 }
 
 // judgedAgain keeps a recording, and judges the file by its header.
-func judgedAgain(t *testing.T, tl *timeline.Timeline) *verdict.Judgement {
+func judgedAgain(t *testing.T, tl *timeline.Timeline) *result.Judgement {
 	t.Helper()
 	var file bytes.Buffer
-	if err := ndjson.Write(&file, tl); err != nil {
+	if err := timeline.Write(&file, tl); err != nil {
 		t.Fatal(err)
 	}
-	r := ndjson.NewReader(&file, "kept", ndjson.Options{})
+	r := timeline.NewReader(&file, "kept", timeline.ReadOptions{})
 	h, err := r.Header()
 	if err != nil {
 		t.Fatal(err)

@@ -6,15 +6,15 @@ import (
 	"strconv"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // toldByField finds out whether the clients of a failing recording are told apart by a field that requests of
 // some phase invent. The declared limit must explain the recording if each of these requests is a client of
 // its own. Other requests must meet the limit, since a target without a limit has no clients.
-func toldByField(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) *verdict.Diagnosis {
+func toldByField(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) *result.Diagnosis {
 	if k := s.Partition.Kind; k != scenario.ByNone && k != scenario.ByAddress {
 		return nil
 	}
@@ -36,7 +36,7 @@ func toldByField(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) *
 		if !denied || slices.ContainsFunc(shares(apart, s), refutes) {
 			continue
 		}
-		return &verdict.Diagnosis{Kind: verdict.ToldByField,
+		return &result.Diagnosis{Kind: result.ToldByField,
 			Text: fmt.Sprintf("clients seem to be told apart by %[1]s, which a client can invent: if "+
 				"that is meant, try --partition header:%[1]s", p.Forge[0]),
 			Why: fmt.Sprintf("if each %s is another client, the declared limit explains all answers; if "+

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -32,7 +32,7 @@ func TestAFieldTellsClientsApart(t *testing.T) {
 		{"a limit that was not met", "none", 60, 20, 80, false},
 		{"one by header", "header:X-User", 60, 20, 120, false},
 	} {
-		s, err := grammar.Parse(src, "invented-keys.yaml", grammar.Options{Env: env,
+		s, err := scenario.Parse(src, "invented-keys.yaml", scenario.ParseOptions{Env: env,
 			Limit: "fixed-window,rate=20/10m,align=first", Partition: c.partition})
 		if err != nil {
 			t.Fatal(err)

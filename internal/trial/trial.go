@@ -1,5 +1,3 @@
-// Package trial runs a parsed scenario: it plans, starts the embedded target if needed, records and judges.
-// It returns a result.Scenario.
 package trial
 
 import (
@@ -15,16 +13,11 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/load/options"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
-	"github.com/rlcheck/rlcheck/internal/redact"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Options are what a run needs in addition to its scenario.
@@ -50,7 +43,7 @@ type Options struct {
 	Planned func(*timeline.Schedule)
 	// Journal is called after Planned and returns the writer that stores the recording while it is made. It
 	// may be nil or return nil: then nothing is written.
-	Journal func() *ndjson.JournalWriter
+	Journal func() *timeline.JournalWriter
 	// Recorded is called with the recording before the judge, which may take long. It may be nil and must not
 	// change the recording. The judge may still widen the recording's WallError.
 	Recorded func(*timeline.Timeline)
@@ -70,7 +63,7 @@ type Options struct {
 	TLS *tls.Config
 	// Pacer paces the requests; nil for the precise one. Economical lets the precise pacer sleep instead of
 	// spin.
-	Pacer      pacing.Pacer
+	Pacer      transport.Pacer
 	Economical bool
 	// PastCaches sends requests that no cache can answer; they carry the ID (load.Options).
 	PastCaches bool
@@ -106,29 +99,29 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scena
 	began := time.Now()
 	out := describe(s, o)
 	if why := s.Unmet(); why != "" {
-		return inconclusive(out, verdict.NeedsFailed, why)
+		return inconclusive(out, result.NeedsFailed, why)
 	}
 	schedule, err := s.Plan(o.ID, o.Seed)
 	if err != nil {
-		return inconclusive(out, verdict.SetupFailed, err.Error())
+		return inconclusive(out, result.SetupFailed, err.Error())
 	}
 	if o.Planned != nil {
-		o.Planned(redact.Schedule(schedule, s.Secrets))
+		o.Planned(RedactSchedule(schedule, s.Secrets))
 	}
 	ends, err := connect(s, o)
 	if err != nil {
-		return inconclusive(out, verdict.SetupFailed, err.Error())
+		return inconclusive(out, result.SetupFailed, err.Error())
 	}
 	defer ends.close()
-	out.Target, out.Origin = redact.URL(ends.target.String()), ends.originText()
+	out.Target, out.Origin = RedactURL(ends.target.String()), ends.originText()
 	opts, err := loadOptions(ctx, s, o, ends)
 	if err != nil {
-		return inconclusive(out, verdict.SetupFailed, err.Error())
+		return inconclusive(out, result.SetupFailed, err.Error())
 	}
 	opts.Keys = s.Issued(schedule)
 	tl, is, err := record(ctx, s, o, ends, schedule, opts)
 	if err != nil {
-		return inconclusive(out, verdict.SetupFailed, err.Error())
+		return inconclusive(out, result.SetupFailed, err.Error())
 	}
 	if is.missing != "" {
 		s = doubtful(s)
@@ -144,8 +137,8 @@ func Scenario(ctx context.Context, s *scenario.Scenario, o Options) result.Scena
 	}
 	judge(&out, s, tl)
 	doubt(&out, s, tl, ends, judge)
-	if err := ends.events.failed; err != nil && out.Verdict != verdict.Fail {
-		return inconclusive(out, verdict.SetupFailed, err.Error())
+	if err := ends.events.failed; err != nil && out.Verdict != result.Fail {
+		return inconclusive(out, result.SetupFailed, err.Error())
 	}
 	return is.tell(out)
 }
@@ -163,7 +156,7 @@ func record(ctx context.Context, s *scenario.Scenario, o Options, ends *endpoint
 
 // journal returns the writer that stores the recording while it is made, with the header as far as it is
 // known; nil for none.
-func journal(s *scenario.Scenario, o Options, ends *endpoints) *ndjson.JournalWriter {
+func journal(s *scenario.Scenario, o Options, ends *endpoints) *timeline.JournalWriter {
 	if o.Journal == nil {
 		return nil
 	}
@@ -226,8 +219,8 @@ func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) result.Scenari
 		has.clock.cut(&tl.Header)
 	}
 	Judge(&out, s, tl)
-	if tl.Header.Interrupted && out.Verdict == verdict.Inconclusive { // whatever the claims lack
-		out.Reason, out.Detail = verdict.Interrupted, "the recording stopped before its plan was done"
+	if tl.Header.Interrupted && out.Verdict == result.Inconclusive { // whatever the claims lack
+		out.Reason, out.Detail = result.Interrupted, "the recording stopped before its plan was done"
 	}
 	out.Duration = tl.End()
 	return out
@@ -236,7 +229,7 @@ func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) result.Scenari
 // describe fills in what is known of a scenario before it runs.
 func describe(s *scenario.Scenario, o Options) result.Scenario {
 	out := result.Scenario{ID: s.ID, Title: s.Title, Kind: string(s.Kind), Source: s.Source, File: s.File,
-		Target: redact.URL(s.Target.URL), Origin: redact.URL(s.Target.Origin),
+		Target: RedactURL(s.Target.URL), Origin: RedactURL(s.Target.Origin),
 		Limit: s.Limit, Limits: s.Expect.Limits,
 		Fresh: s.Partition.Fresh, Unfit: s.Unfit}
 	if s.Target.URL == scenario.Builtin {
@@ -245,8 +238,8 @@ func describe(s *scenario.Scenario, o Options) result.Scenario {
 	return out
 }
 
-func inconclusive(out result.Scenario, r verdict.Reason, detail string) result.Scenario {
-	out.Verdict, out.Reason, out.Detail = verdict.Inconclusive, r, detail
+func inconclusive(out result.Scenario, r result.Reason, detail string) result.Scenario {
+	out.Verdict, out.Reason, out.Detail = result.Inconclusive, r, detail
 	return out
 }
 
@@ -293,7 +286,7 @@ func partitionOf(p scenario.Partition) (load.Partition, error) {
 		return load.Partition{}, nil
 	}
 	asked := load.Partition{Kind: string(p.Kind), Name: p.Name, Format: p.Format}
-	return options.ParsePartition(asked.String())
+	return transport.ParsePartition(asked.String())
 }
 
 func header(s *scenario.Scenario, o Options) http.Header {
@@ -332,8 +325,8 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		out.Judgement, out.Claims = j, append(out.Claims, c)
 	}
 	counted()
-	if why, down := cause.Unreachable(tl); down {
-		*out = inconclusive(*out, verdict.Unreachable, why)
+	if why, down := transport.CauseUnreachable(tl); down {
+		*out = inconclusive(*out, result.Unreachable, why)
 		out.Claims = nil
 		return
 	}
@@ -341,25 +334,25 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 		out.Claims = append(out.Claims, c)
 	}
 	out.Claims = untaken(append(out.Claims, claims(tl, s, out)...), tl, s)
-	out.Verdict, out.Reason, out.Detail = verdict.Sum(out.Claims, about(tl, s))
+	out.Verdict, out.Reason, out.Detail = result.Sum(out.Claims, about(tl, s))
 	// If requests could not be sent, that is the reason for too few, and sending more is no mend.
-	cut := (out.Reason == verdict.TooFew || out.Reason == verdict.Unreachable) && out.Counts.Unsent > 0 &&
+	cut := (out.Reason == result.TooFew || out.Reason == result.Unreachable) && out.Counts.Unsent > 0 &&
 		!tl.Header.Interrupted
-	if out.Verdict != verdict.Pass && !out.Uncounted() && !cut {
+	if out.Verdict != result.Pass && !out.Uncounted() && !cut {
 		return
 	}
 	switch c := out.Counts; {
 	case tl.Header.Interrupted:
-		*out = inconclusive(*out, verdict.Interrupted, "the recording stopped before its plan was done")
+		*out = inconclusive(*out, result.Interrupted, "the recording stopped before its plan was done")
 	case c.Unsent > 0:
-		*out = inconclusive(*out, verdict.ScheduleMissed, result.Unsent(c))
+		*out = inconclusive(*out, result.ScheduleMissed, result.Unsent(c))
 	default:
 		if why := stretched(s, tl); why != "" {
-			*out = inconclusive(*out, verdict.ScheduleMissed, why)
+			*out = inconclusive(*out, result.ScheduleMissed, why)
 		} else if why, reason := strayed(s, tl); why != "" {
 			*out = inconclusive(*out, reason, why)
-		} else if why := cause.Silent(tl); why != "" && !s.Denied.Unanswered && !out.Uncounted() {
-			*out = inconclusive(*out, verdict.Unreachable, why)
+		} else if why := transport.CauseSilent(tl); why != "" && !s.Denied.Unanswered && !out.Uncounted() {
+			*out = inconclusive(*out, result.Unreachable, why)
 		}
 	}
 }
@@ -368,40 +361,40 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 // alone.
 func prove(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	tally(out, tl)
-	if why, down := cause.Unreachable(tl); down {
-		*out = inconclusive(*out, verdict.Unreachable, why)
+	if why, down := transport.CauseUnreachable(tl); down {
+		*out = inconclusive(*out, result.Unreachable, why)
 		return
 	}
 	claims := claim.Judge(tl, s.Limit, expected(s, tl, out.Counts.Unknown))
 	if c, ok := answered(tl, s); ok {
 		claims = append(claims, c)
 	}
-	fails := func(c verdict.Claim) bool { return c.Verdict == verdict.Fail && c.Kind != verdict.ClaimLatency }
+	fails := func(c result.Claim) bool { return c.Verdict == result.Fail && c.Kind != result.ClaimLatency }
 	if !slices.ContainsFunc(claims, fails) {
 		c, refuted := bounded(s, tl)
 		if !refuted {
-			*out = inconclusive(*out, verdict.TooFew, "no claim fails, and no bound is exceeded")
+			*out = inconclusive(*out, result.TooFew, "no claim fails, and no bound is exceeded")
 			return
 		}
 		claims = slices.Insert(claims, 0, c)
 	}
-	out.Claims, out.Verdict = claims, verdict.Fail
+	out.Claims, out.Verdict = claims, result.Fail
 }
 
 // bounded judges the upper and the lower bound alone, without the exact search.
-func bounded(s *scenario.Scenario, tl *timeline.Timeline) (verdict.Claim, bool) {
-	for _, side := range []verdict.Conformance{verdict.UpperBound, verdict.LowerBound} {
+func bounded(s *scenario.Scenario, tl *timeline.Timeline) (result.Claim, bool) {
+	for _, side := range []result.Conformance{result.UpperBound, result.LowerBound} {
 		if e := s.Expect.Conformance; e == scenario.NoConformance || e != scenario.Exact &&
 			string(e) != string(side) {
 			continue
 		}
 		o := judgeOptions(s)
 		o.Conformance, o.Hint, o.SkipMeasure = side, false, true
-		if c, _ := conformance(tl, s, o); c.Verdict == verdict.Fail {
+		if c, _ := conformance(tl, s, o); c.Verdict == result.Fail {
 			return c, true
 		}
 	}
-	return verdict.Claim{}, false
+	return result.Claim{}, false
 }
 
 func judgeOptions(s *scenario.Scenario) check.Options {
@@ -415,7 +408,7 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 		rate = 0
 	}
 	return check.Options{
-		Conformance: verdict.Conformance(s.Expect.Conformance),
+		Conformance: result.Conformance(s.Expect.Conformance),
 		Shared:      s.Shared(),
 		Hint:        true,
 		Resolution: check.Resolution{

@@ -7,13 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
-	"github.com/rlcheck/rlcheck/internal/trial/pipe"
-
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
-	"github.com/rlcheck/rlcheck/internal/target"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 )
 
 // TestWhatAnEarlierRunUsedAccusesNobody: partitions that every run uses are not new in the second one. It
@@ -26,7 +23,7 @@ func TestWhatAnEarlierRunUsedAccusesNobody(t *testing.T) {
 		"token-bucket,rate=5/4s,burst=5", "token-bucket,rate=5/4s,burst=5,ban=3s,start=unknown",
 	} {
 		for run, got := range twoRuns(t, limit, "") {
-			if got.Verdict == verdict.Fail || got.Header.CompleteFrom == 0 {
+			if got.Verdict == result.Fail || got.Header.CompleteFrom == 0 {
 				t.Errorf("%s, run %d: got %s, complete from %s, want no accusation of a recording that is "+
 					"cut out of traffic: %s", limit, run+1, got.Verdict, got.Header.CompleteFrom,
 					explain(got))
@@ -34,7 +31,7 @@ func TestWhatAnEarlierRunUsedAccusesNobody(t *testing.T) {
 		}
 		failed := 0
 		for _, got := range twoRuns(t, limit, "burst-off-by-one") {
-			if got.Verdict == verdict.Fail {
+			if got.Verdict == result.Fail {
 				failed++
 			}
 		}
@@ -52,20 +49,20 @@ func twoRuns(t *testing.T, limit, fault string) (out []result.Scenario) {
 		"phases:\n  - {name: a, shape: at-once, requests: 2x}\n  - {name: b, shape: constant, rate: 3/s, " +
 		"duration: 9s}\n" +
 		"expect: {resolution: {burst: none, rate: none}}\ntarget: {url: \"http://127.0.0.1:1000/\"}\n"
-	s, err := grammar.Parse([]byte(src), "x.yaml", grammar.Options{})
+	s, err := scenario.Parse([]byte(src), "x.yaml", scenario.ParseOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	synctest.Test(t, func(t *testing.T) {
-		n := new(pipe.Network)
-		h, err := target.New(target.Options{Limit: s.Limit, Fault: fault, PartitionHeader: "X-Api-Key"})
+		n := new(lab.PipeNetwork)
+		h, err := lab.New(lab.Options{Limit: s.Limit, Fault: fault, PartitionHeader: "X-Api-Key"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		_, stop, _ := n.Listen(http.Handler(h))
 		for range 2 {
 			out = append(out, Scenario(context.Background(), s,
-				Options{ID: "m", Seed: 1, Embed: embedded, Network: n, Pacer: pacing.Sleep()}))
+				Options{ID: "m", Seed: 1, Embed: embedded, Network: n, Pacer: transport.SleepingPacer()}))
 			time.Sleep(time.Second)
 		}
 		_ = stop()

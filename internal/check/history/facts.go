@@ -3,10 +3,9 @@ package history
 import (
 	"fmt"
 
-	"github.com/rlcheck/rlcheck/internal/quantity"
-
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Facts are what the observations of a partition tell apart from their times.
@@ -51,23 +50,23 @@ func (f *Facts) Add(o *timeline.Observation) {
 const stopped = "interrupted"
 
 // NothingKnown says why none of the observations has an outcome.
-func (f *Facts) NothingKnown() (verdict.Reason, string) {
+func (f *Facts) NothingKnown() (result.Reason, string) {
 	if f.answered {
-		return verdict.UnclassifiedStatus,
+		return result.UnclassifiedStatus,
 			fmt.Sprintf("no rule classifies status %d (name it under denied: or allowed:, for check "+
 				"with --denied or --allowed)", f.status)
 	}
 	if f.why == stopped {
-		return verdict.Interrupted,
+		return result.Interrupted,
 			fmt.Sprintf("the recording stopped while %s waited for an answer, and none had come",
-				quantity.Plural(f.sent, "request"))
+				text.Plural(f.sent, "request"))
 	}
 	why := f.why
 	if why == "" {
 		why = "no answer"
 	}
-	return verdict.Unreachable,
-		fmt.Sprintf("none of %s was answered: %s", quantity.Plural(f.sent, "request"), why)
+	return result.Unreachable,
+		fmt.Sprintf("none of %s was answered: %s", text.Plural(f.sent, "request"), why)
 }
 
 // Known returns how many of the observations have an outcome.

@@ -4,7 +4,6 @@ import (
 	"sort"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -111,7 +110,7 @@ func (c anchoredModel) Scaled(k int64) Model {
 func (c anchoredModel) Pass(m State, a Request) []State { return Passed(c, m, a) }
 
 func (c anchoredModel) Start(begin int64) State {
-	return State{Counts: make([]int64, 3), Zone: zone.New(begin, begin)}
+	return State{Counts: make([]int64, 3), Zone: NewZone(begin, begin)}
 }
 
 // room returns how far into a window a request of this cost is first admitted: the weight of the window
@@ -137,12 +136,12 @@ func (c anchoredModel) open(m State) []seen {
 // anew limits m to the instants at which a request finds no window: two have passed, or none was ever open.
 // false: there are no such instants.
 func (c anchoredModel) anew(m State) bool {
-	return *m.count(anchorWas) == 0 || m.Zone.Limit(opened, zone.Now, -2*c.size)
+	return *m.count(anchorWas) == 0 || m.Zone.Limit(opened, ZoneNow, -2*c.size)
 }
 
 // begin opens a window at the present.
 func (c anchoredModel) begin(m State, cost int64) State {
-	m.Zone.Set(opened, zone.Now, 0)
+	m.Zone.Set(opened, ZoneNow, 0)
 	*m.count(anchorWas), *m.count(anchorThis), *m.count(anchorLast) = 1, cost, 0
 	return m
 }
@@ -221,8 +220,8 @@ type seen struct {
 
 // within limits the present to from..to into the window. false: no instant is left.
 func (s seen) within(from, to int64) bool {
-	return from <= to && s.m.Zone.Limit(opened, zone.Now, -s.turned-from) &&
-		s.m.Zone.Limit(zone.Now, opened, s.turned+to)
+	return from <= to && s.m.Zone.Limit(opened, ZoneNow, -s.turned-from) &&
+		s.m.Zone.Limit(ZoneNow, opened, s.turned+to)
 }
 
 // counts returns the state after a request was counted in the window.

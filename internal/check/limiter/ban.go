@@ -5,7 +5,6 @@ import (
 	"sort"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -110,24 +109,24 @@ func (b banModel) Pass(m State, a Request) []State { return b.unbanned(m, a, Mod
 
 // unbanned asks the inner model at the instants without a ban.
 func (b banModel) unbanned(m State, a Request, q question) []State {
-	if !m.Zone.Limit(bannedUntil, zone.Now, 0) {
+	if !m.Zone.Limit(bannedUntil, ZoneNow, 0) {
 		return nil
 	}
-	m.Zone.Spread(bannedUntil, zone.Now, -zone.NoBound, 0) // the ban is over and matters no more
+	m.Zone.Spread(bannedUntil, ZoneNow, -NoBound, 0) // the ban is over and matters no more
 	return b.ask(m, a, q)
 }
 
 // Deny: a ban is on, which this denial does not renew; or the inner model denies, and a ban begins.
 func (b banModel) Deny(m State, a Request) []State {
 	var out []State
-	if on := m.Clone(); on.Zone.Limit(zone.Now, bannedUntil, -b.Traits().Scale) {
+	if on := m.Clone(); on.Zone.Limit(ZoneNow, bannedUntil, -b.Traits().Scale) {
 		out = append(out, on)
 	}
-	if !m.Zone.Limit(bannedUntil, zone.Now, 0) {
+	if !m.Zone.Limit(bannedUntil, ZoneNow, 0) {
 		return out
 	}
 	for _, denied := range b.ask(m, a, Model.Deny) {
-		denied.Zone.Spread(bannedUntil, zone.Now, b.ban, b.banTo)
+		denied.Zone.Spread(bannedUntil, ZoneNow, b.ban, b.banTo)
 		out = append(out, denied)
 	}
 	return out

@@ -2,14 +2,13 @@ package limiter
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // lastBatch is the index of the instant of the last counted batch, or of the creation of the bucket. The
 // counts are wasCreated and inBucket: the units in the bucket at lastBatch, less the units taken since.
 const (
-	lastBatch = zone.FirstVariable
+	lastBatch = FirstVariable
 	inBucket  = 1
 )
 
@@ -42,7 +41,7 @@ func (b batchModel) Scaled(k int64) Model {
 }
 
 func (b batchModel) Start(begin int64) State {
-	return State{Counts: make([]int64, 2), Zone: zone.New(begin, begin)}
+	return State{Counts: make([]int64, 2), Zone: NewZone(begin, begin)}
 }
 
 // create makes the bucket at the present, if it does not exist yet.
@@ -50,20 +49,20 @@ func (b batchModel) create(m State) {
 	if *m.count(wasCreated) == 1 {
 		return
 	}
-	m.Zone.Set(lastBatch, zone.Now, 0)
+	m.Zone.Set(lastBatch, ZoneNow, 0)
 	*m.count(wasCreated) = 1
 	*m.count(inBucket) = b.startLeast
 }
 
 // came returns the least and the most batches that may have come since lastBatch.
 func (b batchModel) came(m State) (least, most int64) {
-	return max(0, history.FloorDiv(-m.Zone.Bound(lastBatch, zone.Now), b.apart)),
-		history.FloorDiv(m.Zone.Bound(zone.Now, lastBatch), b.apart)
+	return max(0, history.FloorDiv(-m.Zone.Bound(lastBatch, ZoneNow), b.apart)),
+		history.FloorDiv(m.Zone.Bound(ZoneNow, lastBatch), b.apart)
 }
 
 // after counts k more batches. false: exactly k cannot have come.
 func (b batchModel) after(m State, k int64) bool {
-	if !m.Zone.Limit(lastBatch, zone.Now, -k*b.apart) || !m.Zone.Limit(zone.Now, lastBatch, (k+1)*b.apart-1) {
+	if !m.Zone.Limit(lastBatch, ZoneNow, -k*b.apart) || !m.Zone.Limit(ZoneNow, lastBatch, (k+1)*b.apart-1) {
 		return false
 	}
 	m.Zone.Shift(lastBatch, k*b.apart)
@@ -106,10 +105,10 @@ const fewBatches = 8
 // filled counts k or more batches, which fill the bucket. It forgets when, within the last `apart`, the last
 // batch came. false: fewer than k came.
 func (b batchModel) filled(m State, k int64) bool {
-	if !m.Zone.Limit(lastBatch, zone.Now, -k*b.apart) {
+	if !m.Zone.Limit(lastBatch, ZoneNow, -k*b.apart) {
 		return false
 	}
-	m.Zone.Spread(lastBatch, zone.Now, 1-b.apart, 0)
+	m.Zone.Spread(lastBatch, ZoneNow, 1-b.apart, 0)
 	*m.count(inBucket) = b.Burst
 	return true
 }
@@ -121,14 +120,14 @@ func (b batchModel) Pass(m State, a Request) []State {
 	}
 	b.create(m)
 	short := b.needs(m, a.Cost)
-	return onlyIf(short == 0 || m.Zone.Limit(lastBatch, zone.Now, -short*b.apart), m)
+	return onlyIf(short == 0 || m.Zone.Limit(lastBatch, ZoneNow, -short*b.apart), m)
 }
 
 // Deny: too few batches have come. A denial that does not count leaves the batches to be counted later.
 func (b batchModel) Deny(m State, a Request) []State {
 	b.create(m)
 	if a.Cost <= b.Burst {
-		if short := b.needs(m, a.Cost); short == 0 || !m.Zone.Limit(zone.Now, lastBatch, short*b.apart-1) {
+		if short := b.needs(m, a.Cost); short == 0 || !m.Zone.Limit(ZoneNow, lastBatch, short*b.apart-1) {
 			return nil
 		}
 	}

@@ -1,21 +1,10 @@
-// Package limiter has the limiters that are judged: one file for each limiter, one file for each axis. Each
-// limiter has two faces.
-//
-// A Bound asks two questions of a history, in O(n log n). Were more requests
-// admitted than any decision times allow? Is there a denial that no instant of its interval explains? A Bound
-// may miss a contradiction; it never accuses a history that has an explanation (docs/theory.md, section 2).
-//
-// A Model is the limiter as a timed automaton. The exact search (package search) runs it on zones. On a zone
-// of one point it is the limiter of package reference; a test compares the two.
-//
-// An axis (ban.go, ttl.go, charged.go, ranges.go) wraps both faces of another limiter.
 package limiter
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Bound asks the two questions of one policy. Both answers are sound. A breach proves that no decision times
@@ -53,8 +42,8 @@ type Scope struct {
 
 // Breach is a proved contradiction inside one history.
 type Breach struct {
-	Kind verdict.Kind
-	// Seen and Bound are the fields of verdict.Finding with these names.
+	Kind result.Kind
+	// Seen and Bound are the fields of result.Finding with these names.
 	Seen, Bound int64
 	// Span is the length of time for which the bound was computed, in nanoseconds, clock errors included.
 	Span int64
@@ -141,7 +130,7 @@ func UnexplainedBy(h *history.History, b Bound) []int32 {
 func UnderBreach(h *history.History, b Bound, j int32) *Breach {
 	d, of, m := h.Denied[j], b.Scope(), b.Usage(h)
 	best := m.Excess(d.Start)
-	br := &Breach{Kind: verdict.UnderAdmission, Bound: of.Full, Span: d.End - d.Start, Asked: d.Seq}
+	br := &Breach{Kind: result.UnderAdmission, Bound: of.Full, Span: d.End - d.Start, Asked: d.Seq}
 	br.Events = []history.Event{d}
 	asked := h.Counted(of.All)
 	if of.Late {
@@ -206,9 +195,9 @@ func EdgesOf(h timeline.Header, limit spec.Limit) *history.Edges {
 type Scratch struct{ sweep sweep }
 
 // Refutes tells whether JudgeOne would return a breach.
-func (a *Scratch) Refutes(h *history.History, b Bound, mode verdict.Conformance) bool {
-	return mode != verdict.LowerBound && b.Over(h) != nil ||
-		mode != verdict.UpperBound && (a.under(h, b) || NoFirst(h, b) != nil)
+func (a *Scratch) Refutes(h *history.History, b Bound, mode result.Conformance) bool {
+	return mode != result.LowerBound && b.Over(h) != nil ||
+		mode != result.UpperBound && (a.under(h, b) || NoFirst(h, b) != nil)
 }
 
 // under tells whether UnexplainedBy would return any denial.

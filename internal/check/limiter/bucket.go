@@ -4,9 +4,8 @@ import (
 	"math/big"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 var bucketKind = kind{
@@ -113,7 +112,7 @@ func (b Bucket) tightest(h *history.History, y int64) *Breach {
 		n++
 		units += b.units(ev)
 		if units*b.Per-(y-ev.Start)*b.N > b.Room() {
-			return &Breach{Kind: verdict.OverAdmission, Seen: units, Bound: b.most(y - ev.Start),
+			return &Breach{Kind: result.OverAdmission, Seen: units, Bound: b.most(y - ev.Start),
 				Span: y - ev.Start, Events: endedBy(h.Admitted[i:], y-b.late, n)}
 		}
 	}
@@ -137,7 +136,7 @@ func (b Bucket) overSinceCreated(h *history.History) *Breach {
 		units += b.units(&h.Admitted[i])
 		span := b.end(&h.Admitted[i]) - first
 		if most := b.StartMost + (span*b.N+(b.batch-1)*b.Per)/b.Per; units > most {
-			br := &Breach{Kind: verdict.OverAdmission, Seen: units, Bound: most, Span: span,
+			br := &Breach{Kind: result.OverAdmission, Seen: units, Bound: most, Span: span,
 				Creator: &h.All[0]}
 			for _, j := range h.AdmittedByEnd[:k+1] {
 				br.Events = append(br.Events, h.Admitted[j])
@@ -260,7 +259,7 @@ func (b bucketModel) Scaled(k int64) Model {
 func (b bucketModel) plain() bool { return b.startLeast == b.Burst && b.N == 1 }
 
 func (b bucketModel) Start(begin int64) State {
-	m := State{Zone: zone.New(begin, begin)}
+	m := State{Zone: NewZone(begin, begin)}
 	if !b.plain() {
 		m.Counts = make([]int64, 2)
 		if b.startLeast == b.Burst {
@@ -284,7 +283,7 @@ func (b bucketModel) created(m State, lo, hi int64) []State {
 			continue
 		}
 		one := m.Clone()
-		one.Zone.Spread(tat, zone.Now, from, to)
+		one.Zone.Spread(tat, ZoneNow, from, to)
 		*one.count(wasCreated), *one.count(rest) = 1, r
 		out = append(out, one)
 	}
@@ -310,7 +309,7 @@ func (b bucketModel) raise(m State, by int64) {
 
 // become sets TAT to the present plus a number of n-ths.
 func (b bucketModel) become(m State, ahead int64) {
-	m.Zone.Set(tat, zone.Now, 0)
+	m.Zone.Set(tat, ZoneNow, 0)
 	if !b.plain() {
 		*m.count(rest) = 0
 	}
@@ -327,15 +326,15 @@ func (b bucketModel) Admit(m State, a Request) []State {
 	room := (b.Burst - a.Cost) * b.Per
 	for _, m := range b.created(m, 0, room) {
 		r := b.rest(m)
-		if !m.Zone.Limit(tat, zone.Now, history.FloorDiv(room-r, b.N)) || !b.released(m, a.End) {
+		if !m.Zone.Limit(tat, ZoneNow, history.FloorDiv(room-r, b.N)) || !b.released(m, a.End) {
 			continue
 		}
 		idle := m.Clone()
-		if idle.Zone.Limit(tat, zone.Now, history.FloorDiv(-r, b.N)) {
+		if idle.Zone.Limit(tat, ZoneNow, history.FloorDiv(-r, b.N)) {
 			b.become(idle, a.Cost*b.Per)
 			out = append(out, idle)
 		}
-		if m.Zone.Limit(zone.Now, tat, history.FloorDiv(r-1, b.N)) {
+		if m.Zone.Limit(ZoneNow, tat, history.FloorDiv(r-1, b.N)) {
 			b.raise(m, a.Cost*b.Per)
 			out = append(out, m)
 		}
@@ -354,7 +353,7 @@ func (b bucketModel) Pass(m State, a Request) []State {
 	var out []State
 	room := (b.Burst - a.Cost) * b.Per
 	for _, m := range b.created(m, 0, room) {
-		out = append(out, onlyIf(m.Zone.Limit(tat, zone.Now, history.FloorDiv(room-b.rest(m), b.N)), m)...)
+		out = append(out, onlyIf(m.Zone.Limit(tat, ZoneNow, history.FloorDiv(room-b.rest(m), b.N)), m)...)
 	}
 	return out
 }
@@ -373,7 +372,7 @@ func (b bucketModel) Deny(m State, a Request) []State {
 	}
 	var out []State
 	for _, m := range b.created(m, least, b.Burst*b.Per) {
-		if a.Cost <= b.Burst && !m.Zone.Limit(zone.Now, tat, history.FloorDiv(b.rest(m)-least, b.N)) {
+		if a.Cost <= b.Burst && !m.Zone.Limit(ZoneNow, tat, history.FloorDiv(b.rest(m)-least, b.N)) {
 			continue
 		}
 		if b.all {
@@ -400,7 +399,7 @@ func (b bucketModel) Forget(m State, lo int64) {
 			*m.count(rest) = 0
 		}
 	case m.Zone.N == tat+1 && -m.Zone.Bound(0, tat) <= lo:
-		m.Zone.At[0*m.Zone.N+tat] = zone.NoBound
+		m.Zone.At[0*m.Zone.N+tat] = NoBound
 	}
 }
 
@@ -408,7 +407,7 @@ func (b bucketModel) Forget(m State, lo int64) {
 // is not plain has two counts. wasCreated is 1 once a request has created it. rest is the fraction: TAT = tat
 // + rest/n.
 const (
-	tat        = zone.FirstVariable
+	tat        = FirstVariable
 	wasCreated = 0
 	rest       = 1
 )

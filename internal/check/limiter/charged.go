@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // charged is the bound of a policy that counts an admitted request when it is complete. The charge of each
@@ -100,7 +100,7 @@ func (b Bucket) overCounting(h *history.History, counted *history.Certain) *Brea
 		if room || fits(ev.End) {
 			continue
 		}
-		return &Breach{Kind: verdict.OverAdmission, Seen: history.Volume(before) + ev.Cost, Bound: b.Burst,
+		return &Breach{Kind: result.OverAdmission, Seen: history.Volume(before) + ev.Cost, Bound: b.Burst,
 			Span: ev.End - ev.Start, Events: append([]history.Event{ev}, before...)}
 	}
 	return nil

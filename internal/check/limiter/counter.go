@@ -7,10 +7,9 @@ import (
 	"sort"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 var counterKind = kind{
@@ -163,7 +162,7 @@ func (c Counter) sureUnits(evs []history.Event) *loads {
 
 // breachAt lists the admissions that must weigh on window k by y.
 func (c Counter) breachAt(h *history.History, y, k int64) *Breach {
-	br := &Breach{Kind: verdict.OverAdmission, Windows: 2, Bound: c.quota}
+	br := &Breach{Kind: result.OverAdmission, Windows: 2, Bound: c.quota}
 	from := sort.Search(len(h.Admitted), func(i int) bool { return c.first(h.Admitted[i].Start) >= k-1 })
 	near := h.Admitted[from:]
 	near = near[:sort.Search(len(near), func(i int) bool { return near[i].Start > y })]
@@ -205,7 +204,7 @@ func (c Counter) overCounting(h *history.History, counted *history.Certain) *Bre
 		if load < c.quota {
 			continue
 		}
-		br := &Breach{Kind: verdict.OverAdmission, Seen: load + 1, Bound: c.quota, Windows: 2, Roomless: true,
+		br := &Breach{Kind: result.OverAdmission, Seen: load + 1, Bound: c.quota, Windows: 2, Roomless: true,
 			Events: []history.Event{ev}}
 		for _, other := range counted.Events() {
 			lo, hi := c.first(other.Start), c.last(other.End)
@@ -325,7 +324,7 @@ const widest = 1 << 10
 
 // breachOfFirst lists the requests that may lie in window k or the one before.
 func (c Counter) breachOfFirst(h *history.History, k int64) *Breach {
-	br := &Breach{Kind: verdict.NoExplanation, Windows: 2}
+	br := &Breach{Kind: result.NoExplanation, Windows: 2}
 	for _, ev := range h.All {
 		if c.first(ev.Start) <= k && c.last(ev.End) >= k-1 {
 			br.Events = append(br.Events, ev)
@@ -405,7 +404,7 @@ func (c counterModel) Boundaries(from, to int64) []int64 { return c.begins(from,
 
 func (c counterModel) Start(begin int64) State {
 	return State{Counts: []int64{windowIndex: history.MinTime, inThis: 0, inLast: 0},
-		Zone: zone.New(begin)}
+		Zone: NewZone(begin)}
 }
 
 // turn makes the window of the present the current one.
@@ -454,7 +453,7 @@ func (c counterModel) fits(m State, cost int64) bool {
 			lo = mid + 1
 		}
 	}
-	return m.Zone.Limit(0, zone.Now, -lo)
+	return m.Zone.Limit(0, ZoneNow, -lo)
 }
 
 func (c counterModel) Pass(m State, a Request) []State {
@@ -482,7 +481,7 @@ func (c counterModel) Deny(m State, a Request) []State {
 			hi = mid - 1
 		}
 	}
-	if !m.Zone.Limit(zone.Now, 0, lo) {
+	if !m.Zone.Limit(ZoneNow, 0, lo) {
 		return nil
 	}
 	if c.all {

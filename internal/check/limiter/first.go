@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -202,7 +201,7 @@ func (f First) Scope() Scope { return Scope{Memory: f.SizeTo, Full: f.quota, All
 // opened is the index of the time at which the open window began. The counts are wasOpened, 1 once a window
 // was opened, and inWindow, the units counted in it.
 const (
-	opened    = zone.FirstVariable
+	opened    = FirstVariable
 	wasOpened = 0
 	inWindow  = 1
 )
@@ -225,7 +224,7 @@ func (f firstModel) Scaled(k int64) Model {
 func (f firstModel) Pass(m State, a Request) []State { return Passed(f, m, a) }
 
 func (f firstModel) Start(begin int64) State {
-	return State{Counts: make([]int64, 2), Zone: zone.New(begin, begin)}
+	return State{Counts: make([]int64, 2), Zone: NewZone(begin, begin)}
 }
 
 func (f firstModel) Admit(m State, a Request) []State {
@@ -235,13 +234,13 @@ func (f firstModel) Admit(m State, a Request) []State {
 	var out []State
 	if *m.count(wasOpened) == 1 && *m.count(inWindow)+a.Cost <= f.quota {
 		in := m.Clone()
-		if in.Zone.Limit(zone.Now, opened, f.size-f.scale) {
+		if in.Zone.Limit(ZoneNow, opened, f.size-f.scale) {
 			*in.count(inWindow) += a.Cost
 			out = append(out, in)
 		}
 	}
-	if *m.count(wasOpened) == 0 || m.Zone.Limit(opened, zone.Now, -f.size) {
-		m.Zone.Set(opened, zone.Now, 0)
+	if *m.count(wasOpened) == 0 || m.Zone.Limit(opened, ZoneNow, -f.size) {
+		m.Zone.Set(opened, ZoneNow, 0)
 		*m.count(wasOpened), *m.count(inWindow) = 1, a.Cost
 		out = append(out, m)
 	}
@@ -253,7 +252,7 @@ func (f firstModel) Deny(m State, a Request) []State {
 		return f.denyDear(m)
 	}
 	if *m.count(wasOpened) == 0 || *m.count(inWindow)+a.Cost <= f.quota ||
-		!m.Zone.Limit(zone.Now, opened, f.size-f.scale) {
+		!m.Zone.Limit(ZoneNow, opened, f.size-f.scale) {
 		return nil
 	}
 	if f.all {
@@ -268,12 +267,12 @@ func (f firstModel) denyDear(m State) []State {
 		return []State{m}
 	}
 	var out []State
-	if in := m.Clone(); *m.count(wasOpened) == 1 && in.Zone.Limit(zone.Now, opened, f.size-f.scale) {
+	if in := m.Clone(); *m.count(wasOpened) == 1 && in.Zone.Limit(ZoneNow, opened, f.size-f.scale) {
 		*in.count(inWindow) = f.quota
 		out = append(out, in)
 	}
-	if *m.count(wasOpened) == 0 || m.Zone.Limit(opened, zone.Now, -f.size) {
-		m.Zone.Set(opened, zone.Now, 0)
+	if *m.count(wasOpened) == 0 || m.Zone.Limit(opened, ZoneNow, -f.size) {
+		m.Zone.Set(opened, ZoneNow, 0)
 		*m.count(wasOpened), *m.count(inWindow) = 1, f.quota
 		out = append(out, m)
 	}

@@ -2,7 +2,6 @@ package limiter
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -77,7 +76,7 @@ type fixedModel struct {
 }
 
 // load is the index of the variable that has the units counted in the window.
-const load = zone.FirstVariable
+const load = FirstVariable
 
 func (f fixedModel) Traits() Traits {
 	return Traits{Scale: f.scale, Counted: f.all, Windowed: true, Counting: !f.all}
@@ -92,7 +91,7 @@ func (f fixedModel) Scaled(k int64) Model {
 func (f fixedModel) Boundaries(from, to int64) []int64 { return f.begins(from, to) }
 
 func (f fixedModel) Start(begin int64) State {
-	return State{Counts: []int64{windowIndex: history.MinTime}, Zone: zone.New(begin, 0)}
+	return State{Counts: []int64{windowIndex: history.MinTime}, Zone: NewZone(begin, 0)}
 }
 
 // turn makes the window of the present the current one.

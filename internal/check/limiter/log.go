@@ -2,9 +2,8 @@ package limiter
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 var logKind = kind{
@@ -77,7 +76,7 @@ func (l windowLog) overCounting(h *history.History, counted *history.Certain) *B
 		if l.room(counted, ev) {
 			continue
 		}
-		br := &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: l.quota, Windows: 1, Roomless: true,
+		br := &Breach{Kind: result.OverAdmission, Seen: ev.Cost, Bound: l.quota, Windows: 1, Roomless: true,
 			Events: []history.Event{ev}, Span: ev.End - ev.Start}
 		for _, other := range counted.Events() {
 			if other.Seq != ev.Seq && other.Start > ev.Start-l.window && other.End < ev.End {
@@ -174,14 +173,14 @@ func (l logModel) Start(begin int64) State {
 	for range l.keep {
 		values = append(values, begin-l.window)
 	}
-	return State{Zone: zone.New(values...)}
+	return State{Zone: NewZone(values...)}
 }
 
 // newest returns the index of the newest time that must have left the window for a request of this cost.
 // ok=false: the cost exceeds the quota.
 func (l logModel) newest(cost int64) (index int, ok bool) {
 	units := cost / l.unit
-	return zone.FirstVariable + int(min(units, int64(l.keep))) - 1, units <= int64(l.keep)
+	return FirstVariable + int(min(units, int64(l.keep))) - 1, units <= int64(l.keep)
 }
 
 func (l logModel) Admit(m State, a Request) []State {
@@ -195,7 +194,7 @@ func (l logModel) Admit(m State, a Request) []State {
 // fits limits m to the instants at which there is room; false: there are none.
 func (l logModel) fits(m State, cost int64) bool {
 	i, ok := l.newest(cost)
-	return ok && m.Zone.Limit(i, zone.Now, -l.window)
+	return ok && m.Zone.Limit(i, ZoneNow, -l.window)
 }
 
 func (l logModel) Pass(m State, a Request) []State {
@@ -206,20 +205,20 @@ func (l logModel) Pass(m State, a Request) []State {
 }
 
 // remember drops the oldest times and appends the present, once for each unit.
-func (l logModel) remember(z zone.Zone, cost int64) {
+func (l logModel) remember(z Zone, cost int64) {
 	units := int(min(cost/l.unit, int64(l.keep)))
-	last := zone.FirstVariable + l.keep
-	for i := zone.FirstVariable; i < last; i++ {
+	last := FirstVariable + l.keep
+	for i := FirstVariable; i < last; i++ {
 		if i+units < last {
 			z.Set(i, i+units, 0)
 		} else {
-			z.Set(i, zone.Now, 0)
+			z.Set(i, ZoneNow, 0)
 		}
 	}
 }
 
 func (l logModel) Deny(m State, a Request) []State {
-	if i, ok := l.newest(a.Cost); ok && !m.Zone.Limit(zone.Now, i, l.window-l.scale) {
+	if i, ok := l.newest(a.Cost); ok && !m.Zone.Limit(ZoneNow, i, l.window-l.scale) {
 		return nil
 	}
 	if l.all {
@@ -230,7 +229,7 @@ func (l logModel) Deny(m State, a Request) []State {
 
 // Forget: a time that has left the window at lo no longer matters.
 func (l logModel) Forget(m State, lo int64) {
-	for i := zone.FirstVariable; i < zone.FirstVariable+l.keep; i++ {
+	for i := FirstVariable; i < FirstVariable+l.keep; i++ {
 		if m.Zone.Bound(i, 0) <= lo-l.window {
 			m.Zone.Free(i, lo-l.window)
 		}

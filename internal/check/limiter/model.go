@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -20,7 +19,7 @@ const (
 // own first.
 type State struct {
 	Counts []int64
-	Zone   zone.Zone
+	Zone   Zone
 	// Base is how many counts come before those of the model that sees the state.
 	Base int
 }
@@ -132,7 +131,7 @@ func NewModel(p spec.Policy, from, to int64, costs []int64) Model {
 type around struct{ Model }
 
 // ownTime is the index of that time.
-const ownTime = zone.FirstVariable
+const ownTime = FirstVariable
 
 // question is one of Model.Admit, Model.Deny and Model.Pass.
 type question func(to Model, m State, a Request) []State
@@ -197,7 +196,7 @@ func (l laggingModel) Scaled(k int64) Model {
 // Start: the clock shows the earliest instant that it can show.
 func (l laggingModel) Start(begin int64) State {
 	m := l.around.Start(begin - l.lag)
-	m.Zone.Set(zone.Now, 0, begin)
+	m.Zone.Set(ZoneNow, 0, begin)
 	return m
 }
 
@@ -210,7 +209,7 @@ func (l laggingModel) Pass(m State, a Request) []State { return l.read(m, a, Mod
 // advance lets the clock show any instant that it may show now. false: there is none.
 func (l laggingModel) advance(m State) bool {
 	m.Zone.Later(shown)
-	return m.Zone.Limit(shown, zone.Now, 0) && m.Zone.Limit(zone.Now, shown, l.lag)
+	return m.Zone.Limit(shown, ZoneNow, 0) && m.Zone.Limit(ZoneNow, shown, l.lag)
 }
 
 // read asks the inner model, for each window that the clock may show.
@@ -239,7 +238,7 @@ func (l laggingModel) read(m State, a Request, q question) []State {
 
 // byClock asks the inner model, with the clock in place of the present.
 func (l laggingModel) byClock(m State, a Request, q question) []State {
-	m.Zone.Clock = m.Zone.Index(shown) - zone.Now
+	m.Zone.Clock = m.Zone.Index(shown) - ZoneNow
 	out := l.ask(m, a, q)
 	for i := range out {
 		out[i].Zone.Clock = 0
@@ -251,7 +250,7 @@ func (l laggingModel) byClock(m State, a Request, q question) []State {
 func (l laggingModel) Forget(m State, lo int64) {
 	l.advance(m)
 	if m.Zone.Limit(0, shown, l.lag-lo) {
-		m.Zone.Clock = m.Zone.Index(shown) - zone.Now
+		m.Zone.Clock = m.Zone.Index(shown) - ZoneNow
 		l.around.Forget(m, lo-l.lag)
 	}
 }

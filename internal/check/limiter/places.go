@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 var placesKind = kind{
@@ -36,7 +36,7 @@ func (p places) Over(h *history.History) *Breach {
 	var ends []history.Ending // of the stays that are certain
 	for _, ev := range h.Admitted {
 		if ev.Cost > p.limit {
-			return &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: p.limit,
+			return &Breach{Kind: result.OverAdmission, Seen: ev.Cost, Bound: p.limit,
 				Span:   ev.End - ev.Start,
 				Events: []history.Event{ev}}
 		}
@@ -88,7 +88,7 @@ func (p places) roomless(h *history.History, ends []history.Ending) *Breach {
 		if room {
 			continue
 		}
-		br := &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: p.limit, Roomless: true,
+		br := &Breach{Kind: result.OverAdmission, Seen: ev.Cost, Bound: p.limit, Roomless: true,
 			Events: []history.Event{ev}}
 		for _, other := range h.Admitted {
 			if other.Seq != ev.Seq && other.End < ev.End && other.Since() > ev.Start &&
@@ -105,7 +105,7 @@ func (p places) roomless(h *history.History, ends []history.Ending) *Breach {
 
 // breachAt lists the requests certainly in flight just after y, latest first, until they exceed the limit.
 func (p places) breachAt(h *history.History, y int64) *Breach {
-	br := &Breach{Kind: verdict.OverAdmission, Bound: p.limit}
+	br := &Breach{Kind: result.OverAdmission, Bound: p.limit}
 	for i := len(h.Admitted) - 1; i >= 0 && br.Seen <= p.limit; i-- {
 		if ev := h.Admitted[i]; ev.End <= y && y < ev.Since() {
 			br.Events = append(br.Events, ev)

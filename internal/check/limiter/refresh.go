@@ -2,10 +2,9 @@ package limiter
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 var refreshedKind = kind{
@@ -113,7 +112,7 @@ func (r refreshed) overOpen(open []history.Event) *Breach {
 // tooMany returns the breach of the given requests of a window, with those among them that kept the window
 // open.
 func (r refreshed) tooMany(open []history.Event, these []int32, seen int64) *Breach {
-	br := &Breach{Kind: verdict.OverAdmission, Seen: seen, Bound: r.quota, Windows: 1}
+	br := &Breach{Kind: result.OverAdmission, Seen: seen, Bound: r.quota, Windows: 1}
 	for _, i := range these {
 		if r.all || r.sure(open[i]) {
 			br.Events = append(br.Events, open[i])
@@ -218,7 +217,7 @@ func (r tallyModel) Scaled(k int64) Model {
 }
 
 func (r tallyModel) Start(begin int64) State {
-	return State{Counts: make([]int64, 1), Zone: zone.New(begin)}
+	return State{Counts: make([]int64, 1), Zone: NewZone(begin)}
 }
 
 func (r tallyModel) Admit(m State, a Request) []State {

@@ -2,9 +2,9 @@ package limiter
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 var ringKind = kind{
@@ -77,7 +77,7 @@ func (r ring) overCounting(h *history.History, counted *history.Certain) *Breach
 			continue
 		}
 		begin := r.Latest(first - r.n)
-		br := &Breach{Kind: verdict.OverAdmission, Seen: seen, Bound: r.quota, Windows: 1, Roomless: true,
+		br := &Breach{Kind: result.OverAdmission, Seen: seen, Bound: r.quota, Windows: 1, Roomless: true,
 			Events: []history.Event{ev}, Span: ev.End - ev.Start}
 		for _, other := range counted.Events() {
 			if other.Seq != ev.Seq && other.Start >= begin && other.End < ev.Start &&

@@ -5,9 +5,9 @@ import (
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // sweep asks for every denial whether some instant of its interval explains it.
@@ -136,7 +136,7 @@ func NoFirst(h *history.History, b Bound) *Breach {
 	if of.Ban > 0 && slices.ContainsFunc(before.All, mayBan) {
 		return nil
 	}
-	br := &Breach{Kind: verdict.NoExplanation, Windows: 1, Crowd: true,
+	br := &Breach{Kind: result.NoExplanation, Windows: 1, Crowd: true,
 		Events: append(slices.Clone(before.All), crowd...)}
 	for i := range crowd {
 		crowd[i].End = until
@@ -301,7 +301,7 @@ func (b Bucket) peak(h *history.History, enough int64) peak {
 func tooDear(admitted []history.Event, full int64) *Breach {
 	for i := range admitted {
 		if ev := &admitted[i]; ev.Cost > full {
-			return &Breach{Kind: verdict.OverAdmission, Seen: ev.Cost, Bound: full, Windows: 1,
+			return &Breach{Kind: result.OverAdmission, Seen: ev.Cost, Bound: full, Windows: 1,
 				Events: []history.Event{*ev}}
 		}
 	}
@@ -338,7 +338,7 @@ func overSpan(h *history.History, most int64, place, since func(t int64) int64) 
 
 // latestOver returns the breach of the latest admissions that end by y and exceed `most` units.
 func latestOver(h *history.History, y, most int64) *Breach {
-	br := &Breach{Kind: verdict.OverAdmission}
+	br := &Breach{Kind: result.OverAdmission}
 	from, n := len(h.Admitted), 0
 	for br.Seen <= most {
 		from--

@@ -2,7 +2,6 @@ package limiter
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -170,7 +169,7 @@ func (t ttlModel) Traits() Traits {
 func (t ttlModel) Start(begin int64) State {
 	m := t.around.Start(begin)
 	if t.admitted {
-		m.Zone.Set(lastAsked, zone.Now, -t.ttlTo)
+		m.Zone.Set(lastAsked, ZoneNow, -t.ttlTo)
 	}
 	return m
 }
@@ -193,13 +192,13 @@ func (t ttlModel) Pass(m State, a Request) []State {
 // enough.
 func (t ttlModel) known(m State, a Request, q question, renews bool) []State {
 	var out []State
-	if known := m.Clone(); known.Zone.Limit(zone.Now, lastAsked, t.ttlTo-t.Model.Traits().Scale) {
+	if known := m.Clone(); known.Zone.Limit(ZoneNow, lastAsked, t.ttlTo-t.Model.Traits().Scale) {
 		out = t.ask(known, a, q)
 		if renews {
 			asked(out)
 		}
 	}
-	if m.Zone.Limit(lastAsked, zone.Now, -t.ttl) {
+	if m.Zone.Limit(lastAsked, ZoneNow, -t.ttl) {
 		out = append(out, asked(t.ask(m, a, func(to Model, m State, a Request) []State {
 			t.renew(m)
 			return q(to, m, a)
@@ -216,8 +215,8 @@ func (t ttlModel) renew(m State) {
 	for k := range fresh.Counts {
 		*m.count(k) = fresh.Counts[k]
 	}
-	for i := zone.FirstVariable; i < fresh.Zone.N; i++ {
-		m.Zone.Set(i, zone.Now, fresh.Zone.Bound(i, zone.Now))
+	for i := FirstVariable; i < fresh.Zone.N; i++ {
+		m.Zone.Set(i, ZoneNow, fresh.Zone.Bound(i, ZoneNow))
 	}
 }
 
@@ -229,7 +228,7 @@ func (t ttlModel) Forget(m State, lo int64) {
 		for k := range fresh.Counts {
 			*m.count(k) = fresh.Counts[k]
 		}
-		for i := zone.FirstVariable; i < fresh.Zone.N; i++ {
+		for i := FirstVariable; i < fresh.Zone.N; i++ {
 			m.Zone.Set(i+1, lastAsked, 0)
 		}
 		return
@@ -243,7 +242,7 @@ const lastAsked = ownTime
 // asked sets lastAsked to the present in all states.
 func asked(all []State) []State {
 	for i := range all {
-		all[i].Zone.Set(lastAsked, zone.Now, 0)
+		all[i].Zone.Set(lastAsked, ZoneNow, 0)
 	}
 	return all
 }

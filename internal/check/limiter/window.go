@@ -4,9 +4,8 @@ import (
 	"math/bits"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // Grid are the windows [P + k*W, P + (k+1)*W). Their phase P is any of the closed box [from, to], their
@@ -82,7 +81,7 @@ func (w Grid) most(k int64) int64 {
 
 // at returns the window in which the present of z lies. It is the same for the whole range of the present,
 // and for every phase of the box.
-func (w Grid) at(z zone.Zone) int64 { return w.FirstOf(-z.Bound(0, zone.Now)) }
+func (w Grid) at(z Zone) int64 { return w.FirstOf(-z.Bound(0, ZoneNow)) }
 
 func (w Grid) scaled(k int64) Grid {
 	return Grid{w.from * k, w.to * k, w.size * k, w.sizeTo * k}
@@ -208,7 +207,7 @@ func overfullWindows(evs []history.Event, at func(i int) Seat, n int, k2, quota 
 	for i := range seats {
 		seats[i] = at(i)
 	}
-	br, confined := &Breach{Kind: verdict.OverAdmission}, 0
+	br, confined := &Breach{Kind: result.OverAdmission}, 0
 	for i := n - 1; i >= 0; i-- {
 		if seats[i].Hi > k2 {
 			continue

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 )
 
 // decide adds every branch that n leads to by one decision in the scaled instants [lo, hi].
@@ -15,8 +14,8 @@ func (x *Exact) decide(n *branch, lo, hi int64) {
 	}
 	m, memory := n.Into(x.asks)
 	x.asks = memory
-	m.Zone.Limit(0, zone.Now, -lo)
-	m.Zone.Limit(zone.Now, 0, hi)
+	m.Zone.Limit(0, limiter.ZoneNow, -lo)
+	m.Zone.Limit(limiter.ZoneNow, 0, hi)
 	x.denyAll(n, m)
 	x.denyNext(n, m)
 	x.admitNext(n, m)

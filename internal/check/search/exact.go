@@ -1,13 +1,12 @@
 // Package search decides exactly whether a history has an explanation: one order and one instant for each
 // decision. It follows all orders at once. A branch of the search holds a zone: a set of limiter states,
-// given by bounds on the differences of their times (package zone). docs/theory.md, section 7, argues why the
+// given by bounds on the differences of their times (limiter.Zone). docs/theory.md, section 7, argues why the
 // orders that the search leaves out cannot matter.
 package search
 
 import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -246,7 +245,7 @@ func (x *Exact) renew(lo int64, first, last int) {
 			if x.deadline(n) < lo {
 				continue
 			}
-			n.Zone.Limit(0, zone.Now, x.lag-lo)
+			n.Zone.Limit(0, limiter.ZoneNow, x.lag-lo)
 			x.Model.Forget(n.State, lo-x.lag)
 			n.sums = x.countsOf(n.State)
 			x.front.add(n)

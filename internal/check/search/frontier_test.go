@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 )
 
 // TestRanksAreComparedByClass: in two lists of waiting requests, the requests of one class stand for each
@@ -50,7 +49,7 @@ func TestComparisonsAreWork(t *testing.T) {
 	f.cap, f.alike = 1<<10, 1<<10
 	const n = 40
 	for i := range int64(n) {
-		f.add(&branch{State: limiter.State{Zone: zone.New(1000*i, -1000*i)}})
+		f.add(&branch{State: limiter.State{Zone: limiter.NewZone(1000*i, -1000*i)}})
 	}
 	if f.size != n || f.compared != n*(n-1)/2 {
 		t.Errorf("%d branches, %d comparisons: want %d, %d", f.size, f.compared, n, n*(n-1)/2)

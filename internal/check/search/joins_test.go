@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 )
 
 // TestJoinsMakeUpNoRequests: two branches each used a request without an answer that the other one has left.
@@ -18,7 +17,7 @@ func TestJoinsMakeUpNoRequests(t *testing.T) {
 			list = append(list, 0, 0, 0, n)
 		}
 		return &branch{undecided: undecided{spare: l.id(list)},
-			State: limiter.State{Zone: zone.New(0, int64(spare[0]))}}
+			State: limiter.State{Zone: limiter.NewZone(0, int64(spare[0]))}}
 	}
 	if both := f.hull(with(1, 0), with(0, 1)); both != nil {
 		t.Errorf("got a branch with %x, want none", l.at[both.spare])

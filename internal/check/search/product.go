@@ -6,7 +6,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
-	"github.com/rlcheck/rlcheck/internal/check/zone"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -67,7 +66,7 @@ func NewProduct(limit spec.Limit, at []int64, costs []int64, end int64, lags []i
 		part := &p.parts[i]
 		one := part.Start(0)
 		part.counts, part.times = counts, times
-		counts, times = counts+len(one.Counts), times+one.Zone.N-zone.FirstVariable
+		counts, times = counts+len(one.Counts), times+one.Zone.N-limiter.FirstVariable
 	}
 	return p
 }
@@ -129,9 +128,9 @@ func (p product) Start(begin int64) limiter.State {
 		s := part.Start(begin)
 		states = append(states, s)
 		m.Counts = append(m.Counts, s.Counts...)
-		values = append(values, make([]int64, s.Zone.N-zone.FirstVariable)...)
+		values = append(values, make([]int64, s.Zone.N-limiter.FirstVariable)...)
 	}
-	m.Zone = zone.New(values...)
+	m.Zone = limiter.NewZone(values...)
 	for a, part := range p.parts {
 		for b, other := range p.parts {
 			if a == b {

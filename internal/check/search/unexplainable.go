@@ -5,8 +5,8 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // MostEvents is the largest number of events of a partition that are searched exactly.
@@ -57,7 +57,7 @@ func UnexplainableBy(h *history.History, limit spec.Limit, at []int64, most int)
 // Together is the breach that the events cannot be explained together.
 func Together(events []history.Event) *limiter.Breach {
 	n := int64(len(events))
-	return &limiter.Breach{Kind: verdict.NoExplanation, Seen: n, Bound: n - 1, Events: events,
+	return &limiter.Breach{Kind: result.NoExplanation, Seen: n, Bound: n - 1, Events: events,
 		Span: limiter.SpanOf(events)}
 }
 

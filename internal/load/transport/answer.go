@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -28,7 +27,7 @@ func (c *Conn) receive(s *Shot) bool {
 		c.surplus(resp.StatusCode != http.StatusRequestTimeout)
 	}
 	if err == nil && resp.StatusCode == http.StatusBadRequest {
-		err = cause.OfPage(c.buffered(), c.t.o.URL.Scheme)
+		err = CauseOfPage(c.buffered(), c.t.o.URL.Scheme)
 	}
 	if err != nil {
 		c.t.forget(c)
@@ -51,7 +50,7 @@ func (c *Conn) take(s *Shot, resp *http.Response, first time.Duration, before bo
 		s.Obs.Done = max(first, c.in.last)
 	}
 	if before && s.Obs.Outcome == timeline.Allowed {
-		Forget(s.Obs, cause.Early) // no limiter admits what it does not have
+		Forget(s.Obs, CauseEarly) // no limiter admits what it does not have
 	}
 	c.serves(resp.Proto, resp.Header["Keep-Alive"])
 	more := whole && c.br.Buffered() > 0

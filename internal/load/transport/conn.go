@@ -11,9 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/eventloop"
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -37,7 +34,7 @@ var (
 // ended it.
 type intake struct {
 	from  io.Reader
-	clock pacing.Clock
+	clock Clock
 	left  int
 	last  time.Duration
 	err   error
@@ -73,7 +70,7 @@ type Conn struct {
 	nc, raw net.Conn
 	// held is both nc and raw of a connection that an event loop reads, or once read. loop is that event
 	// loop. Both are nil for other connections.
-	held *eventloop.Conn
+	held *LoopConn
 	loop *reading
 	in   intake
 	br   *bufio.Reader
@@ -271,30 +268,30 @@ func (c *Conn) fail(s *Shot, early bool, err error) {
 		s.Owner.Dropped(s)
 		return
 	}
-	w := cause.Malformed
+	w := CauseMalformed
 	switch {
 	case c.t.aborted.Load():
-		w = cause.Interrupted
+		w = CauseInterrupted
 	case c.expires.Load() == expired:
-		w = cause.Timeout
+		w = CauseTimeout
 		err = fmt.Errorf("no answer within %v, with %d other %s open", c.t.o.Timeout, c.t.others(),
 			carriers(c.t.o))
-	case cause.IsTold(err):
-		w = cause.Word(err)
-	case c.served == 0 && cause.Protocol(c.opening[:c.known]) != "":
-		w = cause.Protocol(c.opening[:c.known])
+	case CauseIsTold(err):
+		w = CauseWord(err)
+	case c.served == 0 && CauseProtocol(c.opening[:c.known]) != "":
+		w = CauseProtocol(c.opening[:c.known])
 	case c.link != nil:
-		w = cause.Word(err)
+		w = CauseWord(err)
 	case errors.Is(err, errUnasked) && c.served == 0:
 		err = fmt.Errorf("%w: %q", errUnasked, c.opening[:c.known])
 	case errors.Is(err, errUnasked):
-		w = cause.Closed
+		w = CauseClosed
 	case errors.Is(err, errTooLarge):
-		w = cause.TooLarge
+		w = CauseTooLarge
 	case c.in.err != nil:
-		w = cause.Word(c.in.err)
-		if c.served > 0 && c.in.left == maxHeader && (w == cause.EOF || w == cause.Reset) {
-			w = cause.Closed
+		w = CauseWord(c.in.err)
+		if c.served > 0 && c.in.left == maxHeader && (w == CauseEOF || w == CauseReset) {
+			w = CauseClosed
 		}
 	}
 	if c.t.o.SilentDenials && timeline.NoAnswer(w) {

@@ -11,10 +11,6 @@ import (
 	"net/url"
 	"syscall"
 	"time"
-
-	"github.com/rlcheck/rlcheck/internal/eventloop"
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/load/options"
 )
 
 // dial opens a connection of p. The connection is not read yet.
@@ -33,7 +29,7 @@ func (t *Transport) dial(p *Pool) (*Conn, error) {
 	c := &Conn{t: t, pool: p, nc: nc, raw: raw}
 	c.in = intake{from: nc, clock: t.clock, left: maxHeader}
 	if !t.attach(c) {
-		c.br = bufio.NewReaderSize(&c.in, eventloop.Most)
+		c.br = bufio.NewReaderSize(&c.in, MostLoops)
 	}
 	return c, nil
 }
@@ -75,11 +71,11 @@ func (t *Transport) dialSecure(ctx context.Context, p *Pool) (nc, raw net.Conn, 
 		secure := tls.Client(raw, t.tlsConfig(u))
 		if err := secure.HandshakeContext(ctx); err != nil {
 			raw.Close()
-			return nil, nil, cause.OfHandshake(err, t.o.HTTP2)
+			return nil, nil, CauseOfHandshake(err, t.o.HTTP2)
 		}
 		if t.o.HTTP2 && secure.ConnectionState().NegotiatedProtocol != "h2" {
 			raw.Close()
-			return nil, nil, cause.Told(cause.NoHTTP2, errors.New("the target does not offer h2 (ALPN)"))
+			return nil, nil, CauseTold(CauseNoHTTP2, errors.New("the target does not offer h2 (ALPN)"))
 		}
 		nc = secure
 	}
@@ -93,9 +89,9 @@ func (t *Transport) dialRaw(ctx context.Context, p *Pool, addr string) (net.Conn
 	if t.o.Socket != "" {
 		network, addr = "unix", t.o.Socket
 	}
-	if t.o.Partition.Kind == options.ByAddress && p.name != "" {
+	if t.o.Partition.Kind == ByAddress && p.name != "" {
 		local = source(p.name, p.number)
-		ctx = options.WithSource(ctx, local)
+		ctx = WithSource(ctx, local)
 	}
 	dial := t.o.Dial
 	if dial == nil {
@@ -120,10 +116,10 @@ func (t *Transport) control(network, addr string, _ syscall.RawConn) error {
 	}
 	a, err := netip.ParseAddrPort(addr)
 	if err != nil {
-		return cause.OfGuard(fmt.Errorf("address %q: %w", addr, err))
+		return CauseOfGuard(fmt.Errorf("address %q: %w", addr, err))
 	}
 	if err := t.o.Guard(a.Addr().Unmap()); err != nil {
-		return cause.OfGuard(err)
+		return CauseOfGuard(err)
 	}
 	return nil
 }
@@ -143,10 +139,10 @@ func (t *Transport) tlsConfig(u *url.URL) *tls.Config {
 	if shown := c.Certificates; c.GetClientCertificate == nil {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			if len(shown) > 0 { // whichever authorities the target names: it may trust others too
-				t.once("certificate", cause.ShownCertificate)
+				t.once("certificate", CauseShownCertificate)
 				return &shown[0], nil
 			}
-			t.once("certificate", cause.NoCertificate)
+			t.once("certificate", CauseNoCertificate)
 			return &tls.Certificate{}, nil // an empty certificate means none
 		}
 	}

@@ -1,5 +1,8 @@
 // Package transport sends requests over its own connections. It ends each request with the outcome of its
-// answer, or with the reason why there is none.
+// answer, or with the reason why there is none (cause.go, word.go). It has what sending takes: the options of
+// a recording (Options), the bytes of requests (Requests), the clock and the pacers that wait until a request
+// is due (Pacer), the event loops that read many connections of HTTP/1.1 on one thread (Loop), the journal
+// that passes events on (Recorder), and what the generator records about itself (Usage, Stalls, Lag).
 //
 //	Shot   one request in flight                              shot.go
 //	Pool   the connections of a partition                     pool.go, idle.go
@@ -40,4 +43,22 @@
 // twice for a request. The rest is the record (1.2 us with its order at the end, its fields and the
 // collector), the parser, the clock and the pools. So a recorder cannot reach 0.80 times on the loopback
 // device, where the sender pays for the whole way to the target.
+//
+// # Event loops
+//
+// A connection joins a loop and may leave it for good:
+//
+//	net.Conn --Join--> Conn --Leave--> net.Conn
+//	                    |
+//	             Handler.Ready, Handler.Gone, on the thread of the loop
+//
+// So the loop does what is common and quick. Goroutines do what would have to wait.
+//
+// # gRPC
+//
+//	HEADERS :status 200   DATA   HEADERS grpc-status 8
+//	                             |- the decision is known to have been made here, not before
+//
+// So the interval of such a request ends with its trailers. An answer without a body has them in its only
+// header block.
 package transport

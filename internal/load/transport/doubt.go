@@ -6,9 +6,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/eventloop"
 	"github.com/rlcheck/rlcheck/internal/http2"
-	"github.com/rlcheck/rlcheck/internal/load/cause"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -73,7 +71,7 @@ func (c *Conn) reached(err error) bool {
 	case c.link != nil:
 		return c.link.heard
 	}
-	return eventloop.Heard(c.raw)
+	return Heard(c.raw)
 }
 
 // rest is how long after an answer a target that does not keep the connection has surely closed it.
@@ -141,7 +139,7 @@ func another(b []byte) bool {
 // Our clock stood still and that of the target did not, so no later answer counts.
 func (t *Transport) Slept(before time.Duration) {
 	t.mu.Lock()
-	t.notes, t.awake = append(t.notes, cause.Slept), &before
+	t.notes, t.awake = append(t.notes, CauseSlept), &before
 	t.mu.Unlock()
 	t.Abort()
 }
@@ -154,12 +152,12 @@ func (t *Transport) Doubtful() bool { return t.doubt != nil || t.awake != nil }
 // never holds over HTTP/2, where a stream names its request.
 func (t *Transport) Doubt(o *timeline.Observation) {
 	if t.awake != nil && o.Answered && o.FirstByte > *t.awake {
-		Forget(o, cause.Interrupted)
+		Forget(o, CauseInterrupted)
 	}
 	if t.doubt == nil || !o.Answered || o.Sent < t.doubt.from || o.Sent > t.doubt.to {
 		return
 	}
-	Forget(o, cause.Surplus)
+	Forget(o, CauseSurplus)
 }
 
 // Forget removes the answer from o and sets its error to w.

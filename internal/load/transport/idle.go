@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -52,7 +51,7 @@ type relief struct {
 // relieve looks for requests that wait, until ctx ends.
 func (t *Transport) relieve(ctx context.Context) {
 	x := relief{moved: -relieved}
-	for pacing.Rest(ctx, listens, nil) {
+	for Rest(ctx, listens, nil) {
 		if t.released.Load() {
 			t.unburden(t.waiting(hushGate))
 			continue

@@ -14,10 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/eventloop"
 	"github.com/rlcheck/rlcheck/internal/http2"
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/load/grpc"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -99,7 +96,7 @@ func (l *link) first(p *Pool) (*Conn, error) {
 	c := l.take(p)
 	if c == nil {
 		l.raw.Close()
-		return nil, cause.Told(cause.Reset, errors.New("the target allows no stream on a connection"))
+		return nil, CauseTold(CauseReset, errors.New("the target allows no stream on a connection"))
 	}
 	p.links = append(slices.DeleteFunc(p.links, func(l *link) bool { return l.closing.Load() }), l)
 	return c, nil
@@ -177,7 +174,7 @@ func (l *link) serve() {
 	l.mu.Lock()
 	l.closing.Store(true)
 	l.mu.Unlock()
-	l.heard = eventloop.Heard(l.raw)
+	l.heard = Heard(l.raw)
 	l.raw.Close()
 	streams := l.all()
 	l.blur(streams)
@@ -204,10 +201,10 @@ func (c *Conn) denies(err error) bool {
 	blurred := c.link != nil && c.link.blurred && !errors.Is(err, http2.ErrReset)
 	switch {
 	case blurred || errors.Is(err, http2.ErrGoneAway):
-		c.t.once("blurred", cause.Blurred)
+		c.t.once("blurred", CauseBlurred)
 		return false
 	case !c.heard:
-		c.t.once("unheard", cause.Unheard)
+		c.t.once("unheard", CauseUnheard)
 		return false
 	}
 	return true
@@ -358,7 +355,7 @@ func (c *Conn) Answer(a http2.Answer) {
 	}
 	o.Status, o.Outcome, o.Error = a.Status, c.t.o.Outcome(a.Status, marks), ""
 	c.headed, c.body = true, c.body[:0]
-	c.open = a.Status == http.StatusOK && grpc.Is(http2.Value(a.Fields, "content-type"))
+	c.open = a.Status == http.StatusOK && GRPCIs(http2.Value(a.Fields, "content-type"))
 	switch {
 	case c.open && c.conclude(o, a.Fields):
 		c.open = false
@@ -373,14 +370,14 @@ func (c *Conn) Answer(a http2.Answer) {
 const notGRPC = timeline.OfTarget + "answers of status 200 were not gRPC, so nothing is known of the calls " +
 	"(check the path and the host)"
 
-// Body keeps the beginning of the body of a denial, or of a 400 for cause.OfPage.
+// Body keeps the beginning of the body of a denial, or of a 400 for CauseOfPage.
 func (c *Conn) Body(p []byte) bool {
 	most, o := 0, c.inflight.Load().Obs
 	if o.Outcome == timeline.Denied {
 		most = c.t.o.KeepBody
 	}
 	if o.Status == http.StatusBadRequest {
-		most = max(most, cause.PageSize)
+		most = max(most, CausePageSize)
 	}
 	c.slot.body = append(c.slot.body, p[:min(len(p), most-len(c.slot.body))]...)
 	return true
@@ -409,7 +406,7 @@ func (c *Conn) Broken(err error) { c.giveUp(err) }
 // giveUp ends a stream, and the request in flight on it.
 func (c *Conn) giveUp(err error) {
 	if errors.Is(err, http2.ErrTwice) && c.headed { // which of the two answers counts is not known
-		Forget(c.inflight.Load().Obs, cause.Word(err))
+		Forget(c.inflight.Load().Obs, CauseWord(err))
 		c.headed = false
 	}
 	if c.headed && !c.open {
@@ -428,8 +425,8 @@ func (c *Conn) finish(whole bool) {
 	s := c.inflight.Load()
 	c.headed = false
 	if s.Obs.Status == http.StatusBadRequest {
-		if err := cause.OfPage(c.slot.body, c.t.o.URL.Scheme); err != nil {
-			Forget(s.Obs, cause.Word(err))
+		if err := CauseOfPage(c.slot.body, c.t.o.URL.Scheme); err != nil {
+			Forget(s.Obs, CauseWord(err))
 			c.end(err)
 			return
 		}
@@ -444,7 +441,7 @@ func (c *Conn) finish(whole bool) {
 // conclude writes into o what the trailers of gRPC say. That is the HTTP status that grpc-status stands for,
 // the outcome, and the message as the body. It reports false if they have no status.
 func (c *Conn) conclude(o *timeline.Observation, trailers []http2.Field) bool {
-	status, ok := grpc.Status(trailers)
+	status, ok := GRPCStatus(trailers)
 	if !ok {
 		return false
 	}
@@ -452,7 +449,7 @@ func (c *Conn) conclude(o *timeline.Observation, trailers []http2.Field) bool {
 	if status != 0 {
 		o.Outcome = c.t.o.Classify(status)
 	}
-	if text, ok := grpc.Message(trailers); ok && o.Outcome == timeline.Denied {
+	if text, ok := GRPCMessage(trailers); ok && o.Outcome == timeline.Denied {
 		c.slot.body = append(c.slot.body[:0], text[:min(len(text), c.t.o.KeepBody)]...)
 	}
 	return true

@@ -14,10 +14,6 @@ import (
 	"golang.org/x/net/http2/hpack"
 
 	ours "github.com/rlcheck/rlcheck/internal/http2"
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/load/message"
-	"github.com/rlcheck/rlcheck/internal/load/options"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -73,12 +69,12 @@ func TestWhatCouldNotBeWrittenTogetherIsSentOnce(t *testing.T) {
 			go two(b)
 			return tardyEnd{a, late}, nil
 		}
-		o, err := options.Options{URL: &url.URL{Scheme: "http", Host: "h"}, Dial: dial, HTTP2: true,
-			Pacer: pacing.Sleep()}.Complete()
+		o, err := Options{URL: &url.URL{Scheme: "http", Host: "h"}, Dial: dial, HTTP2: true,
+			Pacer: SleepingPacer()}.Complete()
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := New(t.Context(), o, pacing.Clock{Start: time.Now()}, nil, nil, func() {})
+		x := New(t.Context(), o, Clock{Start: time.Now()}, nil, nil, func() {})
 		pool, by := x.Pool(false, "k"), &heard{}
 		x.Keep(pool)
 		x.Warm(map[*Pool]int{pool: 4})
@@ -86,7 +82,7 @@ func TestWhatCouldNotBeWrittenTogetherIsSentOnce(t *testing.T) {
 		var burst []Loaded
 		for i := range shots {
 			shots[i] = &Shot{Obs: &timeline.Observation{}, Pool: pool, Owner: by,
-				Request: message.NewRequests(o).Of(message.Wish{Partition: "k"})}
+				Request: NewRequests(o).Of(Wish{Partition: "k"})}
 			loaded, ok := x.Arm(shots[i])
 			if !ok {
 				t.Fatal("it was not armed")
@@ -121,17 +117,17 @@ func TestWhoWaitedForAConnectionIsToldWhyItFailed(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}
-		o, err := options.Options{URL: &url.URL{Scheme: "http", Host: "h"}, Dial: dial, HTTP2: true,
-			Pacer: pacing.Sleep()}.Complete()
+		o, err := Options{URL: &url.URL{Scheme: "http", Host: "h"}, Dial: dial, HTTP2: true,
+			Pacer: SleepingPacer()}.Complete()
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := New(t.Context(), o, pacing.Clock{Start: time.Now()}, nil, nil, func() {})
+		x := New(t.Context(), o, Clock{Start: time.Now()}, nil, nil, func() {})
 		pool := x.Pool(false, "k")
 		_, first := x.dial(pool)
 		late, cancel := context.WithDeadline(t.Context(), time.Now())
 		defer cancel()
-		if _, err := x.join(late, pool); first == nil || cause.Word(err) != cause.Timeout {
+		if _, err := x.join(late, pool); first == nil || CauseWord(err) != CauseTimeout {
 			t.Errorf("got %v after %v, want a timeout", err, first)
 		}
 	})

@@ -4,9 +4,6 @@ import (
 	"slices"
 	"sync"
 	"time"
-
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/load/options"
 )
 
 // poolKey identifies a pool of a run.
@@ -117,11 +114,11 @@ func (t *Transport) ticket() bool {
 		return false
 	}
 	if t.o.MaxRequests > 0 && t.tickets >= t.o.MaxRequests {
-		t.haltLocked(cause.CeilingOfRequests(t.o.MaxRequests))
+		t.haltLocked(CauseCeilingOfRequests(t.o.MaxRequests))
 		return false
 	}
 	if !t.o.Permitted() {
-		t.haltLocked(options.Unpermitted)
+		t.haltLocked(Unpermitted)
 		return false
 	}
 	t.tickets++
@@ -154,7 +151,7 @@ func (t *Transport) Release(c *Conn) {
 		return
 	}
 	if len(p.waiting) > 0 && !t.o.Permitted() {
-		t.haltLocked(options.Unpermitted)
+		t.haltLocked(Unpermitted)
 	} else if len(p.waiting) > 0 && !t.outwaited(p) {
 		s := p.waiting[0]
 		p.waiting = p.waiting[1:]
@@ -344,7 +341,7 @@ func (t *Transport) connect(p *Pool) {
 	t.opening--
 	if err == nil && t.aborted.Load() {
 		c.close()
-		err = cause.ErrInterrupted
+		err = ErrInterrupted
 	}
 	if err == nil {
 		t.reached, t.timedOut = true, 0
@@ -365,7 +362,7 @@ func (t *Transport) connect(p *Pool) {
 	p.open--
 	t.open--
 	t.failed = true
-	if cause.Word(err) == cause.Timeout {
+	if CauseWord(err) == CauseTimeout {
 		t.timedOut++
 		t.crowded()
 	}
@@ -379,7 +376,7 @@ func (t *Transport) connect(p *Pool) {
 	t.mu.Unlock()
 	if s != nil {
 		s.state.Store(lost)
-		t.fail(s, cause.Word(err), err)
+		t.fail(s, CauseWord(err), err)
 	}
 }
 

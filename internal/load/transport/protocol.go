@@ -6,8 +6,6 @@ import (
 	"io"
 	"net"
 	"time"
-
-	"github.com/rlcheck/rlcheck/internal/load/cause"
 )
 
 // hear keeps the first bytes that arrive on a connection.
@@ -49,14 +47,14 @@ func (t *Transport) Spoken(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(ctx, min(time.Second, t.o.Timeout))
 	defer cancel()
 	if !t.o.HTTP2 && t.asked(ctx, speaksHTTP2) {
-		return cause.HTTP2
+		return CauseHTTP2
 	}
 	greets := func(c net.Conn) bool {
 		trusting := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // nothing is sent
 		return tls.Client(c, trusting).HandshakeContext(ctx) == nil
 	}
 	if !secure && t.asked(ctx, greets) {
-		return cause.WantsTLS
+		return CauseWantsTLS
 	}
 	return ""
 }
@@ -66,7 +64,7 @@ func (t *Transport) hungUp() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for w := range t.words {
-		if cause.HungUp(w) {
+		if CauseHungUp(w) {
 			return true
 		}
 	}
@@ -93,5 +91,5 @@ func speaksHTTP2(c net.Conn) bool {
 	}
 	var b [9]byte
 	_, err := io.ReadFull(c, b[:])
-	return err == nil && cause.Protocol(b[:]) == cause.HTTP2
+	return err == nil && CauseProtocol(b[:]) == CauseHTTP2
 }

@@ -9,15 +9,13 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/eventloop"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // reading is an event loop with the buffers of its thread.
 type reading struct {
-	loop   *eventloop.Loop
-	answer eventloop.Answer
+	loop   *Loop
+	answer LoopAnswer
 	// next are the requests that clients send after the answers of one round. They are sent when all answers
 	// of the round were read. A write takes ten times as long as a read, and would make intervals end later.
 	next []Loaded
@@ -39,14 +37,14 @@ const mostLoops = 8
 // attach gives a connection to an event loop, if one can read it.
 func (t *Transport) attach(c *Conn) bool {
 	_, plain := c.raw.(syscall.Conn)
-	if !plain || c.nc != c.raw || t.o.DeniedField != "" || len(t.o.Body) > eventloop.Most {
+	if !plain || c.nc != c.raw || t.o.DeniedField != "" || len(t.o.Body) > MostLoops {
 		return false
 	}
 	t.mu.Lock()
 	most := min(max(1, runtime.GOMAXPROCS(0)/2), mostLoops)
 	if len(t.loops) < most {
-		l := &reading{answer: eventloop.Answer{Record: t.o.Record}}
-		l.loop = eventloop.New(t.clock.Now, t.heard, l.send)
+		l := &reading{answer: LoopAnswer{Record: t.o.Record}}
+		l.loop = NewLoop(t.clock.Now, t.heard, l.send)
 		t.loops = append(t.loops, l)
 	}
 	c.loop = t.loops[int(t.opened.Load())%len(t.loops)]
@@ -82,7 +80,7 @@ func (t *Transport) hold() (release func()) {
 }
 
 // Reader returns the event loop that reads all connections so far; nil if there are none or several.
-func (t *Transport) Reader() pacing.Reader {
+func (t *Transport) Reader() Reader {
 	loops := t.readings()
 	if len(loops) != 1 {
 		return nil
@@ -152,14 +150,14 @@ func (c *Conn) leave(b []byte, at time.Duration) {
 		return
 	}
 	c.in.from = bytes.NewReader(b)
-	c.br = bufio.NewReaderSize(&c.in, eventloop.Most)
+	c.br = bufio.NewReaderSize(&c.in, MostLoops)
 	_, _ = c.br.Peek(len(b))
 	c.in.from, c.in.last = nc, at
 	go c.serve()
 }
 
 // kept returns the fields of an answer that are kept.
-func (c *Conn) kept(from []eventloop.Field) timeline.Fields {
+func (c *Conn) kept(from []LoopField) timeline.Fields {
 	out := c.scratch[:0]
 	for _, f := range from {
 		out = inserted(out, f.Name, f.Value)

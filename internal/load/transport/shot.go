@@ -4,8 +4,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/journal"
-	"github.com/rlcheck/rlcheck/internal/load/message"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -28,7 +26,7 @@ type Shot struct {
 	// Obs receives the answer. The goroutine that ends the shot writes it; the driver writes it before it
 	// submits the shot.
 	Obs     *timeline.Observation
-	Request *message.Request
+	Request *MessageRequest
 	Pool    *Pool
 	Owner   Driver
 	// Client is the number of the client that sends the shot, for shapes with clients.
@@ -38,7 +36,7 @@ type Shot struct {
 	// tried is when the shot was submitted.
 	armedAt, sentAt, tried time.Duration
 	// Entry is the shot's identity in the journal.
-	Entry journal.Request
+	Entry JournalRequest
 	// gated tells that armedAt is set.
 	gated bool
 	// over tells that Obs is an observation. The goroutine that ends the shot sets it; it is read after all

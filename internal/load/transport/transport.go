@@ -9,18 +9,14 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/load/journal"
-	"github.com/rlcheck/rlcheck/internal/load/options"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // Transport sends the shots of one recording over its own connections, and ends each.
 type Transport struct {
-	o       *options.Options
-	clock   pacing.Clock
-	journal *journal.Journal
+	o       *Options
+	clock   Clock
+	journal *Journal
 	heard   func()
 	// ctx ends when the caller gives up, and at the end: everything stops. sending ends then too, and also
 	// when the run is halted. After a halt nothing more is sent, and what is in flight is waited for.
@@ -75,7 +71,7 @@ type Transport struct {
 // New returns a transport for the requests that o describes. Its goroutines end with ctx or Abort. The
 // partitions are those of the schedule in the order of their first appearance, which decides the source
 // addresses; others may follow. j may be nil. Each event loop calls heard when it has read a Knock.
-func New(ctx context.Context, o *options.Options, clock pacing.Clock, partitions []string, j *journal.Journal,
+func New(ctx context.Context, o *Options, clock Clock, partitions []string, j *Journal,
 	heard func()) *Transport {
 	t := &Transport{
 		o: o, clock: clock, journal: j, heard: heard,
@@ -90,7 +86,7 @@ func New(ctx context.Context, o *options.Options, clock pacing.Clock, partitions
 	for _, name := range partitions {
 		t.number(name)
 	}
-	t.shared = len(t.numbers) > largestPools && o.Partition.Kind != options.ByAddress
+	t.shared = len(t.numbers) > largestPools && o.Partition.Kind != ByAddress
 	return t
 }
 
@@ -157,8 +153,8 @@ func (t *Transport) Stop() {
 
 // remember keeps the first error of each word as a note.
 func (t *Transport) remember(w string, err error) {
-	if err != nil && w != cause.Interrupted {
-		t.once(w, cause.First(w, cause.Plain(err)))
+	if err != nil && w != CauseInterrupted {
+		t.once(w, CauseFirst(w, CausePlain(err)))
 	}
 }
 

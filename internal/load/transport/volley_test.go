@@ -12,9 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/message"
-	"github.com/rlcheck/rlcheck/internal/load/options"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -44,15 +41,15 @@ func targets(theirs *[]net.Conn) func(context.Context, string, string) (net.Conn
 // TestBytesBeforeAnArmedRequestDoNotAnswerIt: a target may send an answer as soon as a client connects. It
 // may be read only when a request is held back there.
 func TestBytesBeforeAnArmedRequestDoNotAnswerIt(t *testing.T) {
-	o, err := options.Options{URL: &url.URL{Scheme: "http", Host: "h"}}.Complete()
+	o, err := Options{URL: &url.URL{Scheme: "http", Host: "h"}}.Complete()
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, by := New(t.Context(), o, pacing.Clock{Start: time.Now()}, nil, nil, func() {}), &heard{}
+	x, by := New(t.Context(), o, Clock{Start: time.Now()}, nil, nil, func() {}), &heard{}
 	for came, answers := range map[time.Duration]bool{1: false, 3: true} {
 		ours, _ := net.Pipe()
 		s := &Shot{Obs: &timeline.Observation{}, Owner: by, gated: true, armedAt: 2,
-			Request: message.NewRequests(o).Of(message.Wish{Partition: "k"})}
+			Request: NewRequests(o).Of(Wish{Partition: "k"})}
 		s.state.Store(armed)
 		c := &Conn{t: x, pool: x.Pool(false, "k"), nc: ours, raw: ours}
 		c.in = intake{left: maxHeader, last: came}
@@ -71,16 +68,16 @@ func TestBytesBeforeAnArmedRequestDoNotAnswerIt(t *testing.T) {
 func TestAShotThatIsNotArmedCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var theirs []net.Conn
-		o, err := options.Options{URL: &url.URL{Scheme: "http", Host: "h"}, Dial: targets(&theirs),
-			MaxRequests: 1, Pacer: pacing.Sleep()}.Complete()
+		o, err := Options{URL: &url.URL{Scheme: "http", Host: "h"}, Dial: targets(&theirs),
+			MaxRequests: 1, Pacer: SleepingPacer()}.Complete()
 		if err != nil {
 			t.Fatal(err)
 		}
-		x := New(t.Context(), o, pacing.Clock{Start: time.Now()}, nil, nil, func() {})
+		x := New(t.Context(), o, Clock{Start: time.Now()}, nil, nil, func() {})
 		pool, by := x.Pool(false, "k"), &heard{}
 		x.Warm(map[*Pool]int{pool: 1})
 		s := &Shot{Obs: &timeline.Observation{}, Pool: pool, Owner: by,
-			Request: message.NewRequests(o).Of(message.Wish{Partition: "k"})}
+			Request: NewRequests(o).Of(Wish{Partition: "k"})}
 		c := x.reserve(s)
 		theirs[0].Close()
 		synctest.Wait()

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"sync"
 	"time"
-
-	"github.com/rlcheck/rlcheck/internal/load/audit"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
 )
 
 // Watch closes connections whose request in flight has timed out. It sets no timer for each request. All
@@ -17,7 +14,7 @@ import (
 //
 //	sent        answer comes      time-out     the look is late    read       the next look
 //	|----------------|== this process stands still ==|-------- unread --------------|
-func (t *Transport) Watch(ctx context.Context, stalls *audit.Stalls) {
+func (t *Transport) Watch(ctx context.Context, stalls *Stalls) {
 	if !t.o.HTTP2 { // an idle stream holds no thread
 		var relief sync.WaitGroup
 		relief.Go(func() { t.relieve(ctx) })
@@ -25,7 +22,7 @@ func (t *Transport) Watch(ctx context.Context, stalls *audit.Stalls) {
 	}
 	var lost time.Duration // when requests were first seen lost, with none answered
 	due, spared := t.expire(), 0
-	for pacing.Rest(ctx, due-t.clock.Now(), nil) {
+	for Rest(ctx, due-t.clock.Now(), nil) {
 		now := t.clock.Now()
 		if spared < mostSpared && stalls.Now(due, now, unread) {
 			due, spared = now+unread, spared+1

@@ -7,9 +7,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/load/audit"
-	"github.com/rlcheck/rlcheck/internal/load/options"
-	"github.com/rlcheck/rlcheck/internal/load/pacing"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -19,9 +16,9 @@ const ms = time.Millisecond
 // whose answers are read soon after are spared, and no others.
 func TestAnAnswerThatCameInAStallIsRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		clock := pacing.Clock{Start: time.Now()}
-		x := New(t.Context(), &options.Options{Timeout: time.Second}, clock, nil, nil, nil)
-		var stalls audit.Stalls
+		clock := Clock{Start: time.Now()}
+		x := New(t.Context(), &Options{Timeout: time.Second}, clock, nil, nil, nil)
+		var stalls Stalls
 		stalls.Add(timeline.Stall{From: 10 * ms, To: 995 * ms})
 		var conns []*Conn
 		for range 2 {

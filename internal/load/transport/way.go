@@ -8,14 +8,10 @@ import (
 	"net"
 	"net/http"
 	"net/url"
-
-	"github.com/rlcheck/rlcheck/internal/load/cause"
-	"github.com/rlcheck/rlcheck/internal/load/message"
-	"github.com/rlcheck/rlcheck/internal/load/options"
 )
 
 // carriers names what requests in flight occupy.
-func carriers(o *options.Options) string {
+func carriers(o *Options) string {
 	if o.HTTP2 {
 		return "streams"
 	}
@@ -30,20 +26,20 @@ func (t *Transport) dialVia(ctx context.Context, p *Pool, u *url.URL) (net.Conn,
 	}
 	nc, err := t.dialRaw(ctx, p, address(t.o.Proxy))
 	if err != nil {
-		return nil, cause.OfProxy(err)
+		return nil, CauseOfProxy(err)
 	}
 	if u.Scheme == "http" && !t.o.HTTP2 {
-		t.once("forwarded", cause.Forwarded)
+		t.once("forwarded", CauseForwarded)
 		return nc, nil
 	}
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
-	err = tunnel(nc, address(u), message.Authorization(t.o.Proxy))
+	err = tunnel(nc, address(u), Authorization(t.o.Proxy))
 	if !stop() {
 		err = fmt.Errorf("the proxy did not answer CONNECT within %v: %w", t.o.Timeout, ctx.Err())
 	}
 	if err != nil {
 		nc.Close()
-		return nil, cause.OfProxy(err)
+		return nil, CauseOfProxy(err)
 	}
 	return nc, nil
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/spell"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Setting overrides one value of a scenario file before the file is decoded: `--set phases.1.duration=2s`.
@@ -84,7 +84,7 @@ func (s Setting) Apply(root *Node) Errors {
 		path := strings.Join(steps[:i+1], ".")
 		slot, why := at.Slot(step, value.At)
 		if slot == nil {
-			return Errors{s.problem(path, Quote(step), why, spell.Suggest(step, at.names()))}
+			return Errors{s.problem(path, Quote(step), why, text.Suggest(step, at.names()))}
 		}
 		if i == len(steps)-1 {
 			if s.Unset && !(*slot).IsNull() {

@@ -1,5 +1,3 @@
-// Package cli is what all commands share: what they may use of the world, how they print, and with which
-// status they end.
 package cli
 
 import (

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // The exit statuses. They are part of the interface.
@@ -44,15 +44,15 @@ func AfterTrouble(status int) int {
 }
 
 // StatusFor returns the exit status of a verdict. failOn is the flag --fail-on.
-func StatusFor(v verdict.Verdict, interrupted bool, failOn string) error {
+func StatusFor(v result.Verdict, interrupted bool, failOn string) error {
 	switch {
 	case interrupted:
 		return ExitStatus(ExitInterrupted)
-	case v == verdict.Fail:
+	case v == result.Fail:
 		return ExitStatus(ExitFail)
-	case v == verdict.Inconclusive && failOn == "inconclusive":
+	case v == result.Inconclusive && failOn == "inconclusive":
 		return ExitStatus(ExitFail)
-	case v == verdict.Inconclusive && failOn != "fail":
+	case v == result.Inconclusive && failOn != "fail":
 		return ExitStatus(ExitInconclusive)
 	default:
 		return nil

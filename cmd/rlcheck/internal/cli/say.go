@@ -10,7 +10,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/rlcheck/rlcheck/internal/report/plain"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Speaker prints everything that rlcheck says: results to stdout, everything else to stderr behind "rlcheck:
@@ -88,8 +88,8 @@ func (s *Speaker) Line(text string) {
 
 // Visible replaces characters that could steer a terminal: control characters and the marks of bidirectional
 // text. It breaks the commands of CI runners.
-func Visible(text string) string {
-	text = plain.Inert(text)
+func Visible(s string) string {
+	s = text.Inert(s)
 	return strings.Map(func(r rune) rune {
 		switch {
 		case r == '\t', r >= ' ' && r < 0x7f, r >= 0xa0 && !bidirectional(r):
@@ -97,7 +97,7 @@ func Visible(text string) string {
 		default:
 			return '\uFFFD'
 		}
-	}, text)
+	}, s)
 }
 
 func bidirectional(r rune) bool {

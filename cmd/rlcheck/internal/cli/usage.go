@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/rlcheck/rlcheck/internal/spell"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Usagef returns an error of the command line.
@@ -28,7 +28,7 @@ func FailOnKnown(word string) error {
 		return nil
 	}
 	return Usagef("--fail-on %q: the values are fail and inconclusive%s",
-		word, Mend(spell.Suggest(word, words[1:])))
+		word, Mend(text.Suggest(word, words[1:])))
 }
 
 // NoArguments refuses every argument.

@@ -7,10 +7,8 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
-	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 // The files of a recording: the whole one, and the journal while it is made. A killed run leaves the journal.
@@ -25,7 +23,7 @@ const (
 type Recording struct {
 	dir     *Dir
 	id      string
-	red     redact.Redactor
+	red     trial.Redactor
 	journal *os.File
 	// Errs are the errors of keeping it.
 	Errs []error
@@ -35,12 +33,12 @@ type Recording struct {
 }
 
 // NewRecording keeps the recording of the scenario id in a folder, without secrets.
-func NewRecording(dir *Dir, id string, red redact.Redactor) *Recording {
+func NewRecording(dir *Dir, id string, red trial.Redactor) *Recording {
 	return &Recording{dir: dir, id: id, red: red}
 }
 
 // Begin makes the journal. It removes a timeline of an earlier try, which is kept under another name by then.
-func (k *Recording) Begin() *ndjson.JournalWriter {
+func (k *Recording) Begin() *timeline.JournalWriter {
 	if gone, err := k.dir.Gone(); gone {
 		k.Errs = append(k.Errs, err)
 		return nil
@@ -55,7 +53,7 @@ func (k *Recording) Begin() *ndjson.JournalWriter {
 		return nil // the plan could not be kept either, and that was reported
 	}
 	k.journal = f
-	return ndjson.NewJournal(f, k.red.Replace)
+	return timeline.NewJournal(f, k.red.Replace)
 }
 
 // largeRecording is the number of requests whose memory is worth the time of collecting often while they are
@@ -67,7 +65,7 @@ const largeRecording = 50_000
 func (k *Recording) Recorded(tl *timeline.Timeline) (over func()) {
 	percent := -1
 	if tl.Sent() > largeRecording {
-		percent = debug.SetGCPercent(recording.GCPercent)
+		percent = debug.SetGCPercent(GCPercent)
 	}
 	var keeping sync.WaitGroup
 	keep := func() {

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // ManifestName is the file that says which run a folder is for. The run holds a lock on it while it lives.
@@ -39,7 +39,7 @@ type Manifest struct {
 	Target    string            `json:"target,omitempty"`
 	Limit     string            `json:"limit,omitempty"`
 	Partition string            `json:"partition,omitempty"`
-	Promises  []verdict.Promise `json:"promises,omitempty"`
+	Promises  []result.Promise  `json:"promises,omitempty"`
 	Set       []string          `json:"set,omitempty"`
 	Env       map[string]string `json:"env,omitempty"`
 }

@@ -12,7 +12,6 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
 )
 
 // The files that a run keeps: its reports in its folder, its recordings there or in a folder for each
@@ -89,7 +88,7 @@ func (old *oldRun) addFolder(folder, id string, ids []string, m *Manifest) error
 	files := keptIn(folder)
 	switch {
 	case len(files) == 0 || id != filepath.Base(id) || strings.HasPrefix(id, "."):
-	case output.Exists(filepath.Join(folder, "report.json")), output.Exists(filepath.Join(folder,
+	case cli.OutputExists(filepath.Join(folder, "report.json")), cli.OutputExists(filepath.Join(folder,
 		ManifestName)):
 		if len(ids) > 1 && slices.Contains(ids, id) {
 			return fmt.Errorf("%s: another run is kept there, and a part of it would be overwritten "+

@@ -13,8 +13,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
-	"github.com/rlcheck/rlcheck/internal/report/document"
+	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
@@ -36,7 +35,7 @@ func Read(e *cli.Env, name string) (*result.Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, cli.Cause(err))
 	}
-	r, err := document.Read(bytes.NewReader(text))
+	r, err := report.ReadDocument(bytes.NewReader(text))
 	if err != nil && strings.Contains(filepath.Base(name), ".ndjson") {
 		return nil, fmt.Errorf("%s: this is a recording, not a run (write rlcheck check %s -o FORMAT)",
 			name, name)
@@ -62,7 +61,7 @@ func Read(e *cli.Env, name string) (*result.Run, error) {
 // addRecording reads the recording of a scenario, if there is one. It says so, and leaves it out, if it is
 // not the one that was judged.
 func addRecording(e *cli.Env, s *result.Scenario, path string) {
-	f, err := recording.Open(path)
+	f, err := Open(path)
 	if err != nil {
 		return // it may be gone, and the report is not
 	}
@@ -73,6 +72,6 @@ func addRecording(e *cli.Env, s *result.Scenario, path string) {
 			"it, and it is left out (rlcheck check %s judges it)", path, path))
 		return
 	}
-	s.Timeline, _ = recording.Read(path)
-	recording.Shorten(s)
+	s.Timeline, _ = ReadRecording(path)
+	Shorten(s)
 }

@@ -1,5 +1,3 @@
-// Package rundir keeps the files of a run in its folder, and reads them again: what was asked for, plans,
-// recordings while they are made and afterwards, and reports. Of a killed run it reads what is there.
 package rundir
 
 import (
@@ -17,10 +15,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/output"
-	"github.com/rlcheck/rlcheck/internal/latency"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -164,8 +160,8 @@ func (d *Dir) KeepPlan(id string, src []byte, s *timeline.Schedule) error {
 	if gone, err := d.Gone(); gone {
 		return err
 	}
-	return errors.Join(output.WriteFile(d.Of(id, "scenario.yaml"), src),
-		d.Keep(id, "schedule.ndjson", func(w io.Writer) error { return ndjson.WriteSchedule(w, s) }))
+	return errors.Join(cli.WriteFile(d.Of(id, "scenario.yaml"), src),
+		d.Keep(id, "schedule.ndjson", func(w io.Writer) error { return timeline.WriteSchedule(w, s) }))
 }
 
 // KeepSoFar keeps the report of what is done already, which is what a killed run leaves.
@@ -177,13 +173,14 @@ func (d *Dir) KeepSoFar(r *result.Run, strict bool) error {
 
 // keepLatency keeps the latency log of a scenario.
 func (d *Dir) keepLatency(id string, tl *timeline.Timeline, started time.Time) error {
-	return d.Keep(id, "latency.hlog", func(w io.Writer) error { return latency.WriteLog(w, tl, started) })
+	return d.Keep(id, "latency.hlog",
+		func(w io.Writer) error { return timeline.WriteHistogram(w, tl, started) })
 }
 
 // recordings returns the paths that a recording of a scenario may have.
 func (d *Dir) recordings(id string) []string {
 	name := d.Of(id, TimelineName)
-	return []string{name, name + output.PackedEnd, name + output.LongEnd}
+	return []string{name, name + cli.PackedEnd, name + cli.LongEnd}
 }
 
 // End returns the end of the name of a new recording. A long one is compressed, as nobody asked for its
@@ -191,9 +188,9 @@ func (d *Dir) recordings(id string) []string {
 func (d *Dir) End(tl *timeline.Timeline) string {
 	switch {
 	case d.Compress:
-		return output.PackedEnd
+		return cli.PackedEnd
 	case tl.Sent() > cmp.Or(d.long, load.PackedRecording):
-		return output.LongEnd
+		return cli.LongEnd
 	default:
 		return ""
 	}
@@ -201,12 +198,12 @@ func (d *Dir) End(tl *timeline.Timeline) string {
 
 // KeepTimeline keeps a recording at path, compressed if the name says so. digest is the SHA-256 of the file.
 func KeepTimeline(path string, tl *timeline.Timeline) (digest string, err error) {
-	write := output.Packed(path, func(w io.Writer) error { return ndjson.Write(w, tl) })
-	if filepath.Ext(path) == output.LongEnd {
-		write = func(w io.Writer) error { return ndjson.Pack(w, tl) }
+	write := cli.Packed(path, func(w io.Writer) error { return timeline.Write(w, tl) })
+	if filepath.Ext(path) == cli.LongEnd {
+		write = func(w io.Writer) error { return timeline.Pack(w, tl) }
 	}
 	h := sha256.New()
-	err = output.StreamFile(path, func(w io.Writer) error { return write(io.MultiWriter(w, h)) })
+	err = cli.StreamFile(path, func(w io.Writer) error { return write(io.MultiWriter(w, h)) })
 	return hex.EncodeToString(h.Sum(nil)), err
 }
 
@@ -215,12 +212,12 @@ func (d *Dir) Keep(id, file string, write func(io.Writer) error) error {
 	if gone, err := d.Gone(); gone {
 		return err
 	}
-	return output.StreamFile(d.Of(id, file), write)
+	return cli.StreamFile(d.Of(id, file), write)
 }
 
 // Reports returns the formats that every run keeps.
-func (d *Dir) Reports() []output.Output {
-	return []output.Output{
+func (d *Dir) Reports() []cli.Output {
+	return []cli.Output{
 		{Format: "html", Path: filepath.Join(d.Path, "report.html")},
 		{Format: "json", Path: filepath.Join(d.Path, "report.json")},
 		{Format: "junit", Path: filepath.Join(d.Path, "junit.xml")},

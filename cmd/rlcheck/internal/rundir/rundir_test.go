@@ -12,12 +12,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
-	"github.com/rlcheck/rlcheck/internal/redact"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/verdict"
+	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
 
@@ -87,18 +84,18 @@ func TestAScenarioThatWasNotRecordedYet(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	promises := []verdict.Promise{verdict.PromiseCost}
+	promises := []result.Promise{result.PromiseCost}
 	const target = "http://127.0.0.1:1/" // the embedded target promises all by itself
 	m := &Manifest{Target: target, Scenarios: []Planned{{"burst", "burst.yaml"}}, Promises: promises}
 	if err := d.KeepPlan("burst", text, &timeline.Schedule{}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := m.scenario(d, "burst")
-	if err != nil || !slices.Contains(s.Expect.Promised, verdict.PromiseCost) {
+	if err != nil || !slices.Contains(s.Expect.Promised, result.PromiseCost) {
 		t.Fatalf("got %v; want a scenario that promises what the run was told", err)
 	}
 	cut := m.cut(d, "burst")
-	if cut == nil || cut.TimelinePath != "" || cut.Reason != verdict.Interrupted {
+	if cut == nil || cut.TimelinePath != "" || cut.Reason != result.Interrupted {
 		t.Errorf("got %+v, want a scenario that was interrupted before it had a recording", cut)
 	}
 }
@@ -116,13 +113,13 @@ func TestScenariosBesideEachOtherTakeTheirTimeOnce(t *testing.T) {
 	m := &Manifest{Schema: manifestSchema, ID: "r", Started: began, Target: "http://127.0.0.1:1/"}
 	for id, after := range map[string]time.Duration{"one": 2 * time.Second, "two": 3 * time.Second} {
 		m.Scenarios, r.NotBegun = append(m.Scenarios, Planned{id, "burst.yaml"}), append(r.NotBegun, id)
-		k := NewRecording(d, id, redact.New(nil, nil, ""))
+		k := NewRecording(d, id, trial.NewRedactor(nil, nil, ""))
 		if err := d.KeepPlan(id, text, &timeline.Schedule{}); err != nil {
 			t.Fatal(err)
 		}
 		j := k.Begin()
 		err := j.Begin(timeline.Header{Started: began.Add(after)}, 0)
-		if err := errors.Join(err, j.Mark(ndjson.Mark{At: 5 * time.Second})); err != nil {
+		if err := errors.Join(err, j.Mark(timeline.JournalMark{At: 5 * time.Second})); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -141,13 +138,13 @@ func TestScenariosBesideEachOtherTakeTheirTimeOnce(t *testing.T) {
 // judgement changes is written there too.
 func TestALongRecordingIsKeptPacked(t *testing.T) {
 	dir := &Dir{Path: t.TempDir(), flat: true, long: 99}
-	tl := &timeline.Timeline{Spool: timeline.NewSpool(recording.Spill)}
+	tl := &timeline.Timeline{Spool: timeline.NewSpool(Spill)}
 	defer tl.Spool.Close()
 	for i := range 100 {
 		tl.Spool.Add(&timeline.Observation{Arrival: timeline.Arrival{Seq: i, Cost: 1},
 			Sent: time.Duration(i), Outcome: timeline.Allowed})
 	}
-	k := &Recording{dir: dir, id: "x", red: redact.New(nil, nil, "")}
+	k := &Recording{dir: dir, id: "x", red: trial.NewRedactor(nil, nil, "")}
 	k.whole(tl)
 	tl.Header.Notes = []string{"settled"}
 	k.Settled(tl)
@@ -158,7 +155,7 @@ func TestALongRecordingIsKeptPacked(t *testing.T) {
 	if err != nil || len(files) != 1 {
 		t.Errorf("got %v, %v, want one file", files, err)
 	}
-	got, err := recording.Read(k.Path)
+	got, err := ReadRecording(k.Path)
 	if err != nil || len(got.Observations) != 100 || len(got.Header.Notes) != 1 {
 		t.Errorf("got %+v, %v", got, err)
 	}
@@ -219,7 +216,7 @@ func TestNothingIsKeptInAnotherFolder(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "removed or replaced") {
 		t.Errorf("got %v", err)
 	}
-	k := NewRecording(d, "a", redact.New(nil, nil, ""))
+	k := NewRecording(d, "a", trial.NewRedactor(nil, nil, ""))
 	if w := k.Begin(); w != nil {
 		t.Error("got a journal in another folder")
 	}

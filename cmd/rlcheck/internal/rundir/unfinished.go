@@ -9,16 +9,12 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/recording"
 	"github.com/rlcheck/rlcheck/internal/load"
-	"github.com/rlcheck/rlcheck/internal/ndjson"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/grammar"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
-	"github.com/rlcheck/rlcheck/internal/verdict"
 )
 
 // report returns the report of a run that was killed before it wrote one.
@@ -62,16 +58,16 @@ func addCut(e *cli.Env, folder string, r *result.Run) {
 
 // cut returns a scenario of which only a recording was kept. nil: it was not begun.
 func (m *Manifest) cut(d *Dir, id string) *result.Scenario {
-	f, err := recording.Open(d.Of(id, "schedule.ndjson"))
+	f, err := Open(d.Of(id, "schedule.ndjson"))
 	if err != nil {
 		return nil // the plan comes before the first request
 	}
 	defer f.Close()
 	lost := func(why string, err error) *result.Scenario {
-		return &result.Scenario{ID: id, Kind: result.Required, Verdict: verdict.Inconclusive,
-			Reason: verdict.Interrupted, Detail: fmt.Sprintf("%s: %v", why, err)}
+		return &result.Scenario{ID: id, Kind: result.Required, Verdict: result.Inconclusive,
+			Reason: result.Interrupted, Detail: fmt.Sprintf("%s: %v", why, err)}
 	}
-	plan, err := ndjson.ReadSchedule(f, f.Name())
+	plan, err := timeline.ReadSchedule(f, f.Name())
 	if err != nil {
 		return lost("its plan cannot be read", err)
 	}
@@ -88,7 +84,7 @@ func (m *Manifest) cut(d *Dir, id string) *result.Scenario {
 	}
 	out := trial.Kept(s, tl, trial.Options{})
 	out.TimelinePath = path
-	recording.Shorten(&out)
+	Shorten(&out)
 	return &out
 }
 
@@ -98,7 +94,7 @@ func (m *Manifest) scenario(d *Dir, id string) (*scenario.Scenario, error) {
 	if err != nil {
 		return nil, err
 	}
-	opts := grammar.Options{Target: m.Target, Limit: m.Limit, Partition: m.Partition,
+	opts := scenario.ParseOptions{Target: m.Target, Limit: m.Limit, Partition: m.Partition,
 		Promises: m.Promises,
 		Env:      func(name string) (string, bool) { v, set := m.Env[name]; return v, set }}
 	for _, text := range m.Set {
@@ -114,7 +110,7 @@ func (m *Manifest) scenario(d *Dir, id string) (*scenario.Scenario, error) {
 			name = p.File
 		}
 	}
-	return grammar.Parse(text, name, opts)
+	return scenario.Parse(text, name, opts)
 }
 
 // readCut reads the recording of a scenario without a report. It is whole if the run was killed while it was
@@ -122,12 +118,12 @@ func (m *Manifest) scenario(d *Dir, id string) (*scenario.Scenario, error) {
 // recording.
 func readCut(d *Dir, id string) (tl *timeline.Timeline, path string, err error) {
 	for _, path := range d.recordings(id) {
-		if tl, err := recording.Read(path); !errors.Is(err, os.ErrNotExist) {
+		if tl, err := ReadRecording(path); !errors.Is(err, os.ErrNotExist) {
 			return tl, path, err
 		}
 	}
 	path = d.Of(id, JournalName)
-	f, err := recording.Open(path)
+	f, err := Open(path)
 	if errors.Is(err, os.ErrNotExist) { // killed between the plan and the journal
 		tl, err = ReadJournal(strings.NewReader(""), path)
 		return tl, "", err
@@ -142,8 +138,8 @@ func readCut(d *Dir, id string) (tl *timeline.Timeline, path string, err error) 
 
 // ReadJournal reads a journal. A long recording is in a file.
 func ReadJournal(r io.Reader, name string) (*timeline.Timeline, error) {
-	return ndjson.ReadJournal(r, name, recording.Most, func() (timeline.Spill,
+	return timeline.ReadJournal(r, name, MostInMemory, func() (timeline.Spill,
 		error) {
-		return recording.Spill()
+		return Spill()
 	})
 }

@@ -1,0 +1,374 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// logFlags are the flags of `rlcheck check` that only matter to access logs.
+type logFlags struct {
+	layout, partitionBy, zone   string
+	match, allowed, wouldDeny   []string
+	maxDuration, lag, wallError time.Duration
+	within                      time.Duration
+	// words are the limiter's own words for a denial, and for an admission.
+	denials, admissions []accesslog.Match
+	skipBad, Complete   bool
+	// WithoutCached leaves out the requests that a cache answered.
+	WithoutCached bool
+}
+
+// Add adds the flags about judging a log, and those of AddReading.
+func (f *logFlags) Add(cmd *cobra.Command) {
+	f.AddReading(cmd)
+	fl := cmd.Flags()
+	fl.StringSliceVar(&f.allowed, "allowed", nil,
+		"statuses that are admissions, such as 2xx,304,404 (default 2xx,304,101 for a log, else "+
+			"2xx,3xx); in a log also FIELD=VALUE")
+	fl.StringArrayVar(&f.wouldDeny, "would-deny", nil,
+		"for the log of a dry run: FIELD=VALUE of a request that would be denied, such as "+
+			"limit_req_status=REJECTED_DRY_RUN; repeatable")
+	fl.DurationVar(&f.within, "decided-within", 0,
+		"for a log: how long after its beginning a request was decided at most; 0: as long as it took "+
+			"(default the time of the answer's header, if the log has it)")
+	fl.DurationVar(&f.lag, "lag", 0,
+		"for a log: how far outside the logged times a decision may lie (default depends on the format)")
+	fl.DurationVar(&f.wallError, "wall-error", 0,
+		"for a log: how far the limiter's clock may be from the clock of the log (default 1s for alb, "+
+			"else 0)")
+	fl.BoolVar(&f.Complete, "complete", false,
+		"for a log: it has every request that the limiter saw, from a fresh start to the last request")
+}
+
+// Lagging returns f as if --lag had been given.
+func (f logFlags) Lagging(lag time.Duration) logFlags {
+	f.lag = lag
+	return f
+}
+
+// AddReading adds the flags that say which requests a log has.
+func (f *logFlags) AddReading(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	fl.StringVar(&f.layout, "log-format", "",
+		"for a log: the log_format of nginx, the format string of Envoy or the LogFormat of Apache")
+	fl.StringVar(&f.partitionBy, "partition-by", "address",
+		"for a log: what identifies a client: address, address/64 (networks of IPv6), user, host, path, "+
+			"method, none, a header field of the log, or a field of the log by its own name")
+	fl.StringArrayVar(&f.match, "match", nil,
+		"for a log: only requests that match, such as path=/api/* or method!=OPTIONS; repeatable")
+	fl.DurationVar(&f.maxDuration, "max-duration", 0,
+		"for a log: an upper bound of how long a request took; needed if the log has no durations")
+	fl.StringVar(&f.zone, "zone", "", "for a log: the time zone of times without a zone, such as UTC "+
+		"or Europe/Berlin")
+	fl.BoolVar(&f.skipBad, "skip-bad", false,
+		"for a log: skip and count lines that cannot be read, instead of refusing the log")
+}
+
+// logOnly refuses a flag of logs that was given by hand with a recording, which does not use it.
+func (f *checkFlags) logOnly() error {
+	for _, name := range []string{"log-format", "partition-by", "match", "max-duration", "lag", "wall-error",
+		"zone", "skip-bad", "complete", "would-deny", "decided-within"} {
+		// A flag that is set for all runs by the environment may be of no use here.
+		if f.Typed(name) {
+			return cli.Usagef("--%s: the flag is for access logs, but --format is %s (name the server: "+
+				"--format nginx)", name, f.Format)
+		}
+	}
+	if len(f.Log.denials)+len(f.Log.admissions) > 0 {
+		return cli.Usagef("--denied, --allowed: FIELD=VALUE is for access logs, but --format is %s", f.Format)
+	}
+	return nil
+}
+
+// LogFormats lists the formats of access logs.
+func LogFormats() string {
+	var names []string
+	for _, f := range accesslog.Formats() {
+		names = append(names, string(f))
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+}
+
+// ReadDenied reads --denied, --allowed and --would-deny. The limiter's own word takes the place of 429.
+func (f *checkFlags) ReadDenied() error {
+	var statuses []string
+	for _, text := range append(slices.Clone(f.denied), f.Log.wouldDeny...) {
+		if !strings.Contains(text, "=") {
+			statuses = append(statuses, text)
+			continue
+		}
+		m, err := accesslog.ParseMatch(text)
+		if err != nil {
+			return cli.Usagef("--denied: %w", err)
+		}
+		f.Log.denials = append(f.Log.denials, m)
+	}
+	if len(f.Log.denials) > 0 && !f.Changed("denied") {
+		statuses, f.Denied = nil, nil
+	}
+	set, err := accesslog.ParseStatuses(statuses)
+	if err != nil {
+		return cli.Usagef("--denied %s: a status has three digits", strings.Join(statuses, ","))
+	}
+	for status := range 1000 {
+		if set.Has(status) {
+			f.Denied = append(f.Denied, status)
+		}
+	}
+	return nil
+}
+
+// accessLog reads an access log.
+func accessLog(e *cli.Env, in io.Reader, name string, f *checkFlags, limit spec.Limit) (*accesslog.Log,
+	error) {
+	return f.accessLog(e, []accesslog.File{{Name: name, In: in}}, limit)
+}
+
+// logOptions returns what the flags say about reading a log.
+func (f *checkFlags) logOptions() (accesslog.Options, error) {
+	o := accesslog.Options{Format: accesslog.Format(f.Format), Layout: f.Log.layout, Columns: f.Columns,
+		PartitionBy: f.Log.partitionBy,
+		MaxDuration: f.Log.maxDuration, Lag: f.Log.lag, LagSet: f.Changed("lag"), WallError: f.Log.wallError,
+		SkipBad:  f.Log.skipBad,
+		Complete: f.Log.Complete, WithoutCached: f.Log.WithoutCached, Denied: f.Log.denials,
+		Within: f.Log.within, WithinSet: f.Changed("decided-within")}
+	if !f.Changed("partition-by") {
+		o.PartitionBy = "" // as the format has it
+	}
+	if !f.Changed("wall-error") {
+		o.WallError = accesslog.WallError(o.Format)
+	}
+	if f.Log.zone != "" {
+		zone, err := accesslog.Zone(f.Log.zone)
+		if err != nil {
+			return o, cli.Usagef("--zone %q: there is no such time zone (write UTC or Europe/Berlin)",
+				f.Log.zone)
+		}
+		o.Zone = zone
+	}
+	for _, text := range f.Log.match {
+		m, err := accesslog.ParseMatch(text)
+		if err != nil {
+			return o, err
+		}
+		o.Match = append(o.Match, m)
+	}
+	var err error
+	o.Outcome, err = f.outcome(accesslog.StatusOutcome)
+	o.Allowed = f.Log.admissions
+	return o, err
+}
+
+// accessLog reads an access log, which may be in several files.
+func (f *checkFlags) accessLog(e *cli.Env, files []accesslog.File, limit spec.Limit) (*accesslog.Log, error) {
+	o, err := f.logOptions()
+	if err != nil {
+		return nil, err
+	}
+	l, err := readLog(files, o)
+	if err != nil {
+		return nil, err
+	}
+	if l.ZoneUnknown && !anyZone(limit) {
+		l.Header.Started = time.Time{} // it is not known when a window of the clock begins
+	}
+	if l.Header.Tick = f.tick; !f.Changed("tick") {
+		l.Header.Tick = time.Millisecond
+	}
+	l.Header.ClockError, l.Header.DriftPPM = f.clockError, f.drift
+	f.shared = f.shared || l.Lossy
+	if limit.Completes() && l.Whole == 0 {
+		lack, mend := fmt.Sprintf("a log of %s does not say which answers were complete", f.Format),
+			"a recording with done_ns"
+		if o.Format == accesslog.Nginx || o.Format == accesslog.NginxJSON {
+			lack, mend = "no line has $request_completion", "$request_completion in the log_format"
+		}
+		remark(e, f, true, endless(lack, mend))
+	}
+	logNotes(e, l, files, f)
+	return l, nil
+}
+
+// heldLog is the size of a file, in bytes, up to which a log is read once and kept in memory. A larger one is
+// read twice.
+const heldLog = 16 << 20
+
+// readLog reads a log. It does not keep a large one if its file can be read again.
+func readLog(files []accesslog.File, o accesslog.Options) (*accesslog.Log, error) {
+	size, name := int64(0), files[0].Name
+	for _, f := range files {
+		file, ok := f.In.(io.ReadSeeker)
+		if !ok {
+			size = math.MinInt64
+			break
+		}
+		at, err := file.Seek(0, io.SeekCurrent)
+		if err != nil { // it is a pipe
+			size = math.MinInt64
+			break
+		}
+		end, err := file.Seek(0, io.SeekEnd)
+		if _, back := file.Seek(at, io.SeekStart); err != nil || back != nil {
+			return nil, errors.Join(err, back)
+		}
+		size += end - at
+	}
+	if size > heldLog {
+		return accesslog.Survey(files, o)
+	}
+	l, err := accesslog.ReadAll(files, o)
+	var problems timeline.Errors
+	if !errors.As(err, &problems) || problems[0].Line != 1 {
+		return l, err
+	}
+	if like := guessed(name); like != "" && like != o.Format {
+		return l, fmt.Errorf("%s: the file has the form of another log (write --format %s)", name, like)
+	}
+	return l, err
+}
+
+// outcome returns the function from a status to its outcome. byItself says what a status means without flags.
+func (f *checkFlags) outcome(byItself func(int) timeline.Outcome) (func(int) timeline.Outcome, error) {
+	var statuses []string
+	f.Log.admissions = nil
+	for _, text := range f.Log.allowed {
+		if m, err := accesslog.ParseMatch(text); err == nil {
+			f.Log.admissions = append(f.Log.admissions, m)
+		} else {
+			statuses = append(statuses, text)
+		}
+	}
+	allowed, err := accesslog.ParseStatuses(statuses)
+	if err != nil {
+		return nil, cli.Usagef("--allowed: %w", err)
+	}
+	return func(status int) timeline.Outcome {
+		o := byItself(status)
+		switch {
+		case slices.Contains(f.Denied, status):
+			return timeline.Denied
+		case allowed.Has(status):
+			return timeline.Allowed
+		case o == timeline.Denied || len(f.Log.allowed) > 0:
+			return timeline.Unknown
+		default:
+			return o
+		}
+	}, nil
+}
+
+// anyZone tells whether the windows of a limit begin at the same instants in every time zone. Offsets of
+// zones are multiples of a quarter of an hour.
+func anyZone(limit spec.Limit) bool {
+	return !slices.ContainsFunc(limit, func(p spec.Policy) bool {
+		return p.Windowed() &&
+			15*time.Minute%p.Rate.Per != 0
+	})
+}
+
+// logNotes says which requests of a log are judged and which are not.
+func logNotes(e *cli.Env, l *accesslog.Log, files []accesslog.File, f *checkFlags) {
+	h := l.Header
+	note := fmt.Sprintf("%s: %s: %s", files[0].Name, text.Plural(l.Lines, "line"),
+		text.Plural(l.Len(), "request"))
+	for _, part := range []struct {
+		n    int
+		text string
+	}{{l.Foreign, "that are not requests"}, {l.Unmatched, "that do not match"},
+		{l.Keyless, "without " + f.Log.partitionBy}} {
+		if part.n > 0 {
+			note += fmt.Sprintf(", %d %s", part.n, part.text)
+		}
+	}
+	if remark(e, f, false, note+" (#N is line N)"); len(files) > 1 {
+		note, from := "one recording of "+text.Plural(len(files), "file"), 1
+		for i, end := range l.Ends {
+			note += fmt.Sprintf("; #%d to #%d are of %s", from, end, files[i].Name)
+			from = end + 1
+		}
+		remark(e, f, false, note)
+	}
+	for _, text := range l.Flaws {
+		remark(e, f, true, files[0].Name+": "+text)
+	}
+	if copyNote(e, l, f); l.Respelled > 0 {
+		remark(e, f, false, text.Plural(l.Respelled, "spelling")+" of addresses stand for a client that "+
+			"has another one, or for its network")
+	}
+	if l.Headed > 0 {
+		remark(e, f, false, text.Plural(l.Headed, "request")+" were decided before the header of their "+
+			"answer was sent, as the log says (--decided-within 0 takes the whole time of the request)")
+	}
+	if l.Shadow > 0 {
+		remark(e, f, false, "dry run: "+text.Plural(l.Shadow, "request")+" answered although "+
+			"denied by the word of the limiter: judged as denied")
+	}
+	if l.Skipped > l.Edges { // not even -q hides it
+		remark(e, f, true, fmt.Sprintf("skipped %s that cannot be read, the first of them line %d: %s: %s",
+			text.Plural(l.Skipped, "line"), l.FirstSkipped.Line, l.FirstSkipped.What, l.FirstSkipped.Why))
+	}
+	if l.Doubtful > 0 {
+		remark(e, f, false, text.Plural(l.Doubtful, "request")+
+			": their path (//, /./, %2F) or host may match or not: they count as unknown")
+	}
+	if len(l.Absent) > 0 {
+		remark(e, f, true, "--match: no line has the field "+strings.Join(l.Absent, ", "))
+	}
+	if statuses := unnamed(l); statuses != "" {
+		remark(e, f, false, "some requests may have been admitted or denied: status "+statuses+
+			" (name them with --allowed or --denied)")
+	}
+	switch {
+	case f.Log.Complete && l.Lossy:
+		remark(e, f, true, "requests may be missing all the same, so no denial is judged")
+	case f.Log.Complete:
+	case l.Lossy:
+		remark(e, f, false, "requests may be missing, so no denial is judged (write --complete if none "+
+			"is missing)")
+	case h.CompleteUntil <= h.CompleteFrom:
+		remark(e, f, false, "the log is too short to judge a denial: requests before its start, or "+
+			"unfinished at its end, may explain every denial (write --complete if the limiter saw "+
+			"nothing else)")
+	}
+}
+
+// unnamed lists the statuses of answers that are neither admissions nor denials, the most frequent first.
+func unnamed(l *accesslog.Log) string {
+	counts := l.Unnamed
+	statuses := slices.Sorted(maps.Keys(counts))
+	slices.SortStableFunc(statuses, func(a, b int) int { return counts[b] - counts[a] })
+	var out []string
+	for i, s := range statuses {
+		if i == 5 {
+			out = append(out, "...")
+			break
+		}
+		out = append(out, fmt.Sprintf("%d (%d)", s, counts[s]))
+	}
+	return strings.Join(out, ", ")
+}
+
+// copyNote says how many requests may be copies of others, once that is known.
+func copyNote(e *cli.Env, l *accesslog.Log, f *checkFlags) {
+	if l.Copies == 0 || f.copied {
+		return
+	}
+	f.copied = true
+	remark(e, f, true, fmt.Sprintf("line %d: %s equal to an earlier one to the byte, perhaps a copy: "+
+		"unknown outcomes (log the id of each request, such as $request_id, to tell them apart)",
+		l.FirstCopy, text.Plural(l.Copies, "line")))
+}

@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/internal/fleet"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// agentFlags are the flags of `rlcheck agent`.
+type agentFlags struct {
+	redis, name, keys string
+	allow             []string
+	request           requestFlags
+}
+
+// newAgentCmd is `rlcheck agent`.
+func newAgentCmd(e *cli.Env) *cobra.Command {
+	var f agentFlags
+	cmd := &cobra.Command{
+		Use:   "agent --redis URL",
+		Short: "Send a part of the load of a run that has several agents",
+		Long: `Agent waits for a run with --agents at the same Redis, sends its part of each scenario, delivers
+its recording, and ends with the run. It sends nothing without the run that leads it. The agent uses its own
+variables, keys and certificates; they must be the same for all agents. Each agent refuses hosts that it was
+not allowed itself.
+
+Exit status: 0 the run is over, 2 the run was lost, or did not begin, 130 interrupted.`,
+		Example: `  RLCHECK_REDIS='rediss://user:password@redis.internal:6379/0' rlcheck agent
+  rlcheck agent --redis redis://127.0.0.1:6379/0 --allow api.example`,
+		Args: cli.NoArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cli.NotEmpty(cmd, "redis", "name", "keys", "cacert", "cert", "key",
+				"unix-socket"); err != nil {
+				return err
+			}
+			return runAgent(e, &f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.redis, "redis", "", "where agents meet: the redis:// URL of the run (required)")
+	fl.StringVar(&f.name, "name", "", "name of the agent in reports (default host and process)")
+	fl.StringVar(&f.keys, "keys", "", "file of keys that the target issued, the same file as for the "+
+		"run")
+	fl.StringVar(&f.request.Cacert, "cacert", "",
+		"PEM file of the authorities that may sign the target's certificate")
+	fl.StringVar(&f.request.Cert, "cert", "",
+		"PEM file of the certificate to show to the target; may hold the key")
+	fl.StringVar(&f.request.Key, "key", "", "PEM file of the key of --cert")
+	fl.StringVar(&f.request.UnixSocket, "unix-socket", "", "the Unix socket that an order may name")
+	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
+	return cmd
+}
+
+// runAgent is `rlcheck agent`.
+func runAgent(e *cli.Env, f *agentFlags) error {
+	if f.redis == "" {
+		return cli.Usagef("agent: --redis is missing (write --redis redis://HOST:PORT/DATABASE, or set " +
+			"RLCHECK_REDIS)")
+	}
+	keys, lost := readKeys(f.keys)
+	tls, bad := f.request.TLS()
+	if err := errors.Join(lost, bad); err != nil {
+		return err
+	}
+	client, err := fleet.OpenRedis(f.redis)
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	name := f.name
+	if name == "" {
+		name = thisAgent()
+	}
+	e.Say.Notef("agent %s waits for a run", name)
+	sender := &trial.Agent{Version: e.Version, Allow: f.allow, Socket: f.request.UnixSocket, Keys: keys,
+		TLS: tls, Env: e.Getenv, Spill: rundir.Spill}
+	err = fleet.Serve(ctx, fleet.Exchanger{RedisClient: client, Prefix: fleet.Prefix}, fleet.AgentOptions{
+		Name: name, Version: e.Version, Sender: sender, Say: e.Say.Notef,
+		Keep: func(w fleet.Work, tl *timeline.Timeline) error {
+			path, err := keepPart(sender.Kept(w, tl))
+			if err == nil {
+				e.Say.Line(fmt.Sprintf("agent %s: its part of the recording was not taken: %s kept in %s "+
+					"(rlcheck check %s judges it)", name, text.Plural(tl.Sent(), "request"), path, path))
+			}
+			return err
+		},
+	})
+	if errors.Is(err, context.Canceled) {
+		return cli.ExitStatus(cli.ExitInterrupted)
+	}
+	return err
+}
+
+// keepPart keeps a part of a recording in a new file of the folder for temporary files.
+func keepPart(tl *timeline.Timeline) (path string, err error) {
+	f, err := os.CreateTemp("", "rlcheck-part-*.ndjson.gz") // no name that an order or another user chose
+	if err != nil {
+		return "", err
+	}
+	_, err = rundir.KeepTimeline(f.Name(), tl)
+	return f.Name(), errors.Join(f.Close(), err)
+}
+
+// thisAgent returns a name for an agent: its machine and process.
+func thisAgent() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "agent"
+	}
+	return fmt.Sprintf("%s-%d", host, os.Getpid())
+}

@@ -1,0 +1,427 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// checkFlags are the flags of `rlcheck check`.
+type checkFlags struct {
+	Limit, Format, conformance string
+	outputs                    []string
+	Columns                    map[string]string
+	// Denied are the statuses of denials. denied are they and the words of the limiter, as they are written.
+	Denied             []int
+	denied             []string
+	shared, exactBurst bool
+	burst, rate        float64
+	tick, clockError   time.Duration
+	drift              int64
+	Log                logFlags
+	clients            clientFlags
+	// Changed tells whether a flag was given, also by the environment. Typed tells whether it was given by
+	// hand.
+	Changed, Typed func(flag string) bool
+	// ends: the end of an answer was recorded. timeless counts the outcomes without the time of an answer.
+	ends     bool
+	timeless int
+	// copied: it was said that the log has copies.
+	copied bool
+	// caches counts the answers that a cache gave.
+	caches headers.Caches
+	// only names the partitions to judge. Empty: all. found are those of them that were read. others are some
+	// that are not to be judged.
+	only          []string
+	found, others map[string]bool
+	// judges are the limits that judge. They are set when the header has been read.
+	judges *check.Panel
+	// kept has what reports show beside the verdict.
+	kept keeper
+	// replay returns the words of the command that judges a recording again.
+	replay func(names []string) []string
+}
+
+// newCheckCmd is `rlcheck check`.
+func newCheckCmd(e *cli.Env) *cobra.Command {
+	var f checkFlags
+	cmd := &cobra.Command{
+		Use:   "check TIMELINE... [--limit SPEC]",
+		Short: "Judge a recording or an access log; sends nothing",
+		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (see --format) against a declared limit.
+Files may be gzip or zstd. - is standard input.
+
+Rotated files of one log (a.log.2.gz a.log.1 a.log) are one recording, in the order of their times.
+The verdict is FAIL only if no decision times, no order and no hidden start of windows explain the recording.
+Several recordings of one limiter are judged one by one; after a FAIL, one hint explains all of them.
+
+With --client, check judges the clients in a recording of rlcheck serve: whether they waited as told.`,
+		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json
+  rlcheck check clients.ndjson --client --max-attempts 5
+  rlcheck check access.log.gz --format nginx --partition-by X-Api-Key --match 'path=/api/*' --limit leaky-bucket,rate=10/s,burst=21`,
+		Args: cli.Needs(1, -1, "one or several timeline files, or - for standard input"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			f.Changed = cmd.Flags().Changed
+			f.Typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.Unspoken[flag] }
+			f.replay = func(names []string) []string { return replayWords(cmd, names) }
+			if err := f.ReadDenied(); err != nil {
+				return err
+			}
+			if f.clients.on {
+				if len(args) > 1 {
+					return cli.Usagef("check: %q: --client judges one recording at a time", args[1])
+				}
+				return checkClients(e, args[0], f)
+			}
+			if err := f.clients.alone(f.Typed); err != nil {
+				return err
+			}
+			return checkAll(e, args, f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.Limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... (a "+
+		"recording of rlcheck run has its own)")
+	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(checkFormats(), ", ")+
+		" (repeatable; default text; json is rlcheck.verdict/v1)")
+	fl.StringVar(&f.Format, "format", "ndjson",
+		"format of the file: ndjson, csv, or that of a log: "+LogFormats())
+	fl.StringToStringVar(&f.Columns, "columns", nil,
+		"names that the file uses instead: sent_ns=start,...; partition= if no column is the partition")
+	fl.StringSliceVar(&f.denied, "denied", []string{"429"}, "statuses that are denials if a line has no "+
+		"outcome; in a log also FIELD=VALUE, the limiter's own word, such as response_flags=RL")
+	fl.StringVar(&f.conformance, "conformance", "exact", "exact, upper-bound or lower-bound")
+	fl.StringArrayVar(&f.only, "partition", nil, "judge only this partition (repeatable)")
+	fl.BoolVar(&f.shared, "shared", false,
+		"others may use the same partitions: an unexplained denial then proves nothing")
+	fl.BoolVar(&f.exactBurst, "exact-burst", false, "a PASS must measure the burst exactly")
+	fl.Float64Var(&f.burst, "burst-resolution", 0,
+		"a PASS must measure the burst to within this share, such as 0.05")
+	fl.Float64Var(&f.rate, "rate-resolution", 0, "a PASS must measure the rate to within this share")
+	fl.DurationVar(&f.tick, "tick", 0,
+		"how coarse the target's clock may be, if neither the file nor the limit says")
+	fl.DurationVar(&f.clockError, "clock-error", 0,
+		"how far apart the clocks of several recorders may be, if the file does not say")
+	fl.Int64Var(&f.drift, "drift-ppm", 0,
+		"by how many millionths the target's clock may run faster or slower, if the file does not say")
+	f.Log.Add(cmd)
+	f.clients.add(cmd)
+	return cmd
+}
+
+// checkAll is `rlcheck check`.
+func checkAll(e *cli.Env, names []string, f checkFlags) error {
+	outs, err := cli.ParseOutput(f.outputs, checkFormats(), "text")
+	if err != nil {
+		return err
+	}
+	if err := f.sound(); err != nil {
+		return err
+	}
+	if f.Limit != "" {
+		limit, err := spec.Parse(f.Limit) // before anything is read
+		if err != nil {
+			return err
+		}
+		noteBecame(e, f.Limit, limit)
+	}
+	began, several, worst := time.Now(), len(names) > 1, result.Pass
+	f.kept.wanted = several || slices.ContainsFunc(outs, cli.Output.Shows)
+	f.kept.Whole = slices.ContainsFunc(outs, cli.Output.Whole)
+	r := &result.Run{ID: rundir.ID(began), Started: began, Version: e.Version, Host: cli.ThisHost(),
+		Command: append([]string{"rlcheck"}, e.Args...)}
+	groups := f.oneLog(names)
+	several = len(groups) > 1
+	all := make([]*check.Panel, len(groups))
+	for i, group := range groups {
+		one, name := f, group[0]
+		j, counts, err := judgeFile(e, group, &one)
+		if err != nil {
+			return err
+		}
+		one.kept.replay, all[i] = f.replay(group), one.judges
+		r.Scenarios = append(r.Scenarios, one.kept.scenario(name, one.judges, j, counts))
+		worst = result.Worst(worst, r.Scenarios[i].Verdict)
+		if several {
+			one.asJudged(&r.Scenarios[i], name)
+		}
+	}
+	if several {
+		ctx, stop := cli.Interruptible()
+		defer stop()
+		r.Hint, r.Scenarios = trial.Explain(ctx, r.Scenarios, cli.HintTime)
+	}
+	r.Duration = time.Since(began)
+	status := cli.StatusFor(worst, false, "")
+	if !emitChecked(e, outs, r, all) {
+		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(status)))
+	}
+	return status
+}
+
+// asJudged gives one of several recordings its own id, and the terms by which it was judged, for the common
+// hint.
+func (f *checkFlags) asJudged(s *result.Scenario, name string) {
+	s.ID = cli.Visible(name)
+	if s.Timeline == nil || len(s.Limit) == 0 || f.Limit == "" {
+		return
+	}
+	o, t := f.options(s.Header.Judged), &s.Timeline.Header.Judged
+	if t.Conformance, t.Shared = string(o.Conformance), o.Shared; len(t.Limits) != 1 {
+		*t = timeline.Terms{Conformance: t.Conformance, Shared: t.Shared, SingleUnits: t.SingleUnits,
+			Limits: []timeline.PhaseLimit{{}}}
+	}
+	t.Limits = slices.Clone(t.Limits)
+	t.Limits[0].Limit = f.Limit
+}
+
+// emitChecked writes judged recordings in every wanted format. It returns whether all was written.
+func emitChecked(e *cli.Env, outs []cli.Output, r *result.Run, judges []*check.Panel) bool {
+	several := len(judges) > 1
+	return cli.EmitEach(e, outs, func(w io.Writer, format string) error {
+		s := &r.Scenarios[0]
+		note := result.CacheNote(s.Header.Notes)
+		switch {
+		case format == "text":
+			for i := range r.Scenarios {
+				writeChecked(e, w, &r.Scenarios[i], judges[i], several)
+			}
+			if r.Hint != nil {
+				fmt.Fprintf(w, "perhaps: %s\n", r.Hint.Text)
+			}
+			return nil
+		case format == "json" && !several: // it has no place for the note
+			if note != "" {
+				e.Say.Line(note)
+			}
+			text, err := report.VerdictDocument(s.Judgement)
+			_, _ = w.Write(text) // in memory
+			return err
+		default:
+			return report.Write(w, format, r, cli.ReportOptions(e))
+		}
+	})
+}
+
+// writeChecked prints a judged recording as text, under its name if there are several.
+func writeChecked(e *cli.Env, w io.Writer, s *result.Scenario, judges *check.Panel, named bool) {
+	if named {
+		fmt.Fprintf(w, "%s:\n", s.ID)
+	}
+	if note := result.CacheNote(s.Header.Notes); note != "" {
+		fmt.Fprintln(w, cli.Visible(note))
+	}
+	writeVerdict(e, w, s, judges)
+	if named {
+		fmt.Fprintln(w)
+	}
+}
+
+// checkFormats returns the formats of run, and before them the format of check alone.
+func checkFormats() []string { return append([]string{"text"}, report.Formats()...) }
+
+// sound checks the words and numbers of the flags.
+func (f *checkFlags) sound() error {
+	if f.Limit == "" && f.Format != "ndjson" {
+		return cli.Usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
+	}
+	switch result.Conformance(f.conformance) {
+	case result.Exact, result.UpperBound, result.LowerBound:
+	default:
+		return cli.Usagef("--conformance %q: the values are exact, upper-bound and lower-bound",
+			f.conformance)
+	}
+	switch {
+	case f.tick < 0 || f.clockError < 0:
+		return cli.Usagef("--tick %s, --clock-error %s: neither may be negative", f.tick, f.clockError)
+	case f.drift < 0 || f.drift > timeline.MaxDriftPPM:
+		return cli.Usagef("--drift-ppm %d: the value is 0 to %d, a tenth", f.drift, timeline.MaxDriftPPM)
+	case !(f.burst >= 0 && f.burst <= 1) || !(f.rate >= 0 && f.rate <= 1): // also NaN
+		return cli.Usagef("--burst-resolution %g, --rate-resolution %g: a share is 0 to 1, such as "+
+			"0.02 for 2 %%",
+			f.burst, f.rate)
+	}
+	return nil
+}
+
+// absent returns the error that no request has a partition that is to be judged. A verdict without it could
+// be mistaken for one on it.
+func (f *checkFlags) absent(name string) error {
+	var errs []error
+	for _, p := range f.only {
+		if !f.found[p] {
+			known := slices.Sorted(maps.Keys(f.others))
+			hint := text.Suggest(p, known)
+			if hint == "" && len(known) > 0 {
+				hint = "it has " + excerpts(known)
+			}
+			errs = append(errs, cli.Usagef("--partition %s: %s has no request of this partition%s",
+				cli.Visible(p), name,
+				cli.Visible(cli.Mend(hint))))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// excerpts lists the first names.
+func excerpts(names []string) string {
+	const most = 5
+	var out []string
+	for i, n := range names {
+		if i == most {
+			out = append(out, "...")
+			break
+		}
+		out = append(out, strconv.Quote(n))
+	}
+	return strings.Join(out, ", ")
+}
+
+// mostShown is how many partitions with findings, and how many reasons, a text shows unless -v asks for all.
+const mostShown = 5
+
+// writeVerdict prints a judgement as text: failures first, then each reason why partitions stayed open.
+func writeVerdict(e *cli.Env, w io.Writer, s *result.Scenario, judges *check.Panel) {
+	j, c := s.Judgement, s.Counts
+	if d := j.Diagnosis; d != nil {
+		fmt.Fprintf(w, "FAIL  %s (a flag of run)\n      %s\n", d.Text, d.Why)
+	}
+	writeFailed(e, w, j)
+	writeOpen(e, w, j)
+	if j.Verdict == result.Inconclusive && len(j.Partitions) != 1 || j.Verdict == result.Inconclusive &&
+		j.Partitions[0].Verdict == result.Pass {
+		fmt.Fprintf(w, "INCONCLUSIVE  %s: %s\n", j.Reason, cli.Visible(j.Detail))
+	}
+	if mend := report.RecordedMend(s, j.Reason); j.Verdict == result.Inconclusive && mend != "" {
+		fmt.Fprintf(w, "mend: %s\n", mend)
+	}
+	if j.Hint != "" {
+		fmt.Fprintf(w, "perhaps: %s\n", j.Hint)
+	}
+	if j.Verdict == result.Pass {
+		fmt.Fprintf(w, "PASS  %s\n", worth(judges, j))
+		for i := range s.Claims {
+			if basis := s.Claims[i].Basis(); basis != "" {
+				fmt.Fprintf(w, "      %s\n", basis)
+			}
+		}
+	}
+	fmt.Fprintf(w, "%s in %s: %s allowed, %s denied, %s unknown\n", text.Plural(c.Sent, "request"),
+		text.Plural(len(j.Partitions), "partition"), text.Thousands(c.Allowed),
+		text.Thousands(c.Denied), text.Thousands(c.Unknown))
+}
+
+// writeFailed prints the partitions that fail.
+func writeFailed(e *cli.Env, w io.Writer, j *result.Judgement) {
+	shown, failed := 0, 0
+	for i := range j.Partitions {
+		p := &j.Partitions[i]
+		if len(p.Findings) > 0 {
+			failed++
+		}
+		if shown == mostShown && !e.Verbose {
+			continue
+		}
+		for k, f := range p.Findings {
+			if k == 0 {
+				shown++
+			}
+			fmt.Fprintf(w, "FAIL  %s%s\n", nameOf(j, p), f.Text)
+			fmt.Fprintf(w, "      %s\n", witness(f))
+		}
+	}
+	if more := failed - shown; more > 0 {
+		fmt.Fprintf(w, "FAIL  %s of %s fail, %s more than shown (-v)\n", text.Plural(failed, "partition"),
+			text.Thousands(len(j.Partitions)), text.Thousands(more))
+	}
+}
+
+// writeOpen prints why partitions stayed open: each reason once, with its first partition.
+func writeOpen(e *cli.Env, w io.Writer, j *result.Judgement) {
+	var order []string
+	of := map[string][]string{}
+	for i := range j.Partitions {
+		p := &j.Partitions[i]
+		if p.Verdict != result.Inconclusive {
+			continue
+		}
+		why := string(p.Reason) + ": " + cli.Visible(p.Detail)
+		if e.Verbose {
+			fmt.Fprintf(w, "INCONCLUSIVE  %s%s\n", nameOf(j, p), why)
+			continue
+		}
+		if of[why] == nil {
+			order = append(order, why)
+		}
+		of[why] = append(of[why], cli.Visible(p.Partition))
+	}
+	for i, why := range order {
+		if i == mostShown {
+			fmt.Fprintf(w, "INCONCLUSIVE  %s (-v)\n", text.Plural(len(order)-i, "other reason"))
+			break
+		}
+		name := ""
+		switch n := len(of[why]); {
+		case n > 1:
+			name = fmt.Sprintf("%s and %s more: ", of[why][0], text.Thousands(n-1))
+		case len(j.Partitions) > 1 || of[why][0] != "":
+			name = of[why][0] + ": "
+		}
+		fmt.Fprintf(w, "INCONCLUSIVE  %s%s\n", name, why)
+	}
+}
+
+// nameOf names a partition at the beginning of a line. The only one of a recording may need no name.
+func nameOf(j *result.Judgement, p *result.PartitionVerdict) string {
+	if len(j.Partitions) == 1 && p.Partition == "" {
+		return ""
+	}
+	return cli.Visible(p.Partition) + ": "
+}
+
+// witness names the observations of a finding and their span.
+func witness(f result.Finding) string {
+	var b strings.Builder
+	b.WriteString("witness: ")
+	for i, seq := range f.Observations {
+		if i == 6 && len(f.Observations) > 8 {
+			b.WriteString(", ...")
+			b.WriteString(", #" + strconv.Itoa(f.Observations[len(f.Observations)-1]))
+			break
+		}
+		if i > 0 {
+			b.WriteString(", ")
+		}
+		b.WriteString("#" + strconv.Itoa(seq))
+	}
+	b.WriteString(" from " + text.Instant(f.From) + " to " + text.Instant(f.To))
+	if f.Rule != "" {
+		b.WriteString("; rule " + cli.Visible(f.Rule))
+	}
+	return b.String()
+}
+
+// noteBecame says which SPEC a limit in the words of a product is.
+func noteBecame(e *cli.Env, written string, limit spec.Limit) {
+	if strings.Contains(written, ":") {
+		e.Say.Notef("--limit %s is %s", cli.Visible(written), limit)
+	}
+}

@@ -1,0 +1,529 @@
+package main
+
+import (
+	"context"
+	_ "embed"
+	"fmt"
+	"io"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/identify"
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// identifyFlags are the flags of `rlcheck identify` beside those that it shares with run.
+type identifyFlags struct {
+	runFlags
+	denied      []int
+	maxRequests int
+	maxRate     string
+	maxTime     time.Duration
+	polite      bool
+	clients     bool
+	format      string
+	log         logFlags
+}
+
+// probes is the scenario of which identify uses everything but the phases and the limit.
+//
+//go:embed identify.yaml
+var probes []byte
+
+// newIdentifyCmd is `rlcheck identify`.
+func newIdentifyCmd(e *cli.Env) *cobra.Command {
+	var f identifyFlags
+	cmd := &cobra.Command{
+		Use:   "identify URL|RECORDING|LOG",
+		Short: "Find out which limit an endpoint has, within a budget",
+		Long: `Identify sends few requests, one experiment after the other, until only one kind of limit explains
+all answers. It prints a SPEC that run and check accept, and what was measured. All requests have one key,
+whose quota is used up several times.
+
+For a RECORDING (a timeline file, or the folder of a run) or an access log (--format names its server),
+identify gives the same answer and sends nothing.
+
+Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2 nothing was sent, 3 open,
+130 interrupted.`,
+		Example: `  rlcheck identify https://api.example/v1/items -H 'X-Api-Key: ${KEY}' --allow api.example
+  rlcheck identify http://127.0.0.1:8080/ --partition header:X-Api-Key --max-requests 200
+  rlcheck identify reports/2026-11-20T10-00-00
+  rlcheck identify access.log --format nginx --partition-by X-Api-Key --match 'path=/api/*'`,
+		Args: cli.Needs(0, 1, "one URL, such as http://127.0.0.1:8080/, or one recording"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args)+len(f.Target) == 0 || len(args) == 1 && f.Target != "" {
+				return cli.Usagef("identify: name one URL (write rlcheck identify http://127.0.0.1:8080/)")
+			}
+			if len(args) == 1 && isRecording(args[0]) {
+				return identifyRecording(e, args[0], &f, cmd.Flags().Changed)
+			}
+			if f.format != "" {
+				return cli.Usagef("identify: --format %s needs an access log: name a file that exists",
+					f.format)
+			}
+			if err := f.takeURL(args); err != nil {
+				return err
+			}
+			return identifyTarget(e, &f, cmd.Flags())
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.Target, "target", "t", "", "the URL, instead of the argument")
+	fl.StringVar(&f.Partition, "partition", "none",
+		"where the key stands: none, address, path, header:NAME, query:NAME or cookie:NAME")
+	f.Request.Add(fl)
+	fl.Lookup("method").Usage = "the method (default GET; POST with --data)"
+	fl.IntSliceVar(&f.denied, "denied", []int{429, 503}, "the statuses of denials")
+	fl.IntVar(&f.maxRequests, "max-requests", 0, fmt.Sprintf("send no more requests (default %d, and %d to "+
+		"loopback and private addresses, but not more than a quota of the found size needs)",
+		gentle.MaxRequests, quick.MaxRequests))
+	fl.StringVar(&f.maxRate, "max-rate", "",
+		"send no faster (default 50/s, and 10000/s to loopback and private addresses)")
+	fl.DurationVar(&f.maxTime, "max-time", 5*time.Minute, "take no longer")
+	fl.BoolVar(&f.polite, "polite", false,
+		"wait as long as Retry-After asks (default true, except on loopback addresses)")
+	fl.BoolVar(&f.clients, "clients", true,
+		"ask as other clients too (header, address, path, method, connection), to find what tells "+
+			"clients apart")
+	fl.StringVar(&f.format, "format", "", "format of an access log: "+LogFormats())
+	f.log.Add(cmd)
+	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "FORMAT[=PATH]: table, json or html (repeatable)")
+	fl.StringVar(&f.Out, "out", "", "folder of the recording (default reports/<start>)")
+	fl.StringSliceVar(&f.Allow, "allow", nil, "a host that may be reached although its address is public")
+	return cmd
+}
+
+// identifyTarget is `rlcheck identify`.
+func identifyTarget(e *cli.Env, f *identifyFlags, fl *pflag.FlagSet) error {
+	outs, err := cli.ParseOutput(f.Outputs, []string{"table", "json", "html"}, "table")
+	if err != nil {
+		return err
+	}
+	s, red, err := probeScenario(e, f)
+	if err != nil {
+		return err
+	}
+	budget, err := f.budget(s.Target.URL)
+	if err != nil {
+		return err
+	}
+	if !fl.Changed("polite") {
+		f.polite = !loopbackHost(s.Target.URL)
+	}
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	if err := preflight(ctx, e, []*scenario.Scenario{s}, f.runFlags); err != nil {
+		return err
+	}
+	about := identify.About{Target: red.Replace(trial.RedactURL(s.Target.URL)), Partition: f.Partition,
+		Budget: budget}
+	about.Again, about.Run = f.next(fl, about.Target, red)
+	about.OwnRate = fl.Changed("max-rate")
+	return probeTarget(ctx, e, s, outs, f, about, red)
+}
+
+// gentle is the budget for strangers, quick that for targets in a network of one's own.
+var (
+	gentle = identify.Budget{MaxRequests: 400, Every: 20 * time.Millisecond}
+	quick  = identify.Budget{MaxRequests: 20_000, Every: 100 * time.Microsecond}
+)
+
+// budget reads the flags that bound what is sent to a URL.
+func (f *identifyFlags) budget(target string) (identify.Budget, error) {
+	b := gentle
+	if private(target) {
+		b = quick
+	}
+	if b.MaxTime = f.maxTime; f.maxRate != "" {
+		rate, err := spec.ParseRate(f.maxRate)
+		if err != nil || rate.N < 1 {
+			return b, cli.Usagef("--max-rate %q: a rate is N/PER (write 50/s)", f.maxRate)
+		}
+		b.Every = max(rate.Per/time.Duration(rate.N), 1)
+	}
+	if f.maxRequests != 0 {
+		b.MaxRequests = f.maxRequests
+	}
+	switch {
+	case b.MaxRequests < 10:
+		return b, cli.Usagef("--max-requests %d: the least is 10", f.maxRequests)
+	case f.maxTime < time.Second:
+		return b, cli.Usagef("--max-time %s: the least is 1s", f.maxTime)
+	}
+	return b, nil
+}
+
+// takeURL makes the argument, if there is one, the target. It is no recording.
+func (f *identifyFlags) takeURL(args []string) error {
+	switch {
+	case len(args) == 0:
+		return nil
+	case !strings.Contains(args[0], "://"):
+		return cli.Usagef("identify: %q: there is no such recording, and a URL begins with http:// or "+
+			"https:// (write rlcheck identify http://127.0.0.1:8080/)", args[0])
+	}
+	f.Target = args[0]
+	return nil
+}
+
+// thinkTime is the processor time of the judge after each phase.
+const thinkTime = 10 * time.Second
+
+// probeScenario returns the scenario of the requests.
+func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, trial.Redactor, error) {
+	opts, err := parseOptions(e, &f.runFlags)
+	if err != nil {
+		return nil, trial.Redactor{}, err
+	}
+	s, err := scenario.Parse(probes, "identify.yaml", opts)
+	if err != nil {
+		return nil, trial.Redactor{}, err
+	}
+	s.Denied.Status = f.denied
+	return s, trial.NewRedactor([]*scenario.Scenario{s}, opts.Set, ""), nil
+}
+
+// loopbackHost tells whether a URL names this machine.
+func loopbackHost(target string) bool {
+	a, name := host(target)
+	return name == "localhost" || a.IsLoopback()
+}
+
+// private tells whether a URL names this machine or a private address.
+func private(target string) bool {
+	a, _ := host(target)
+	return loopbackHost(target) || a.IsPrivate()
+}
+
+// host returns the name in a URL and, if it is one, the address.
+func host(target string) (a netip.Addr, name string) {
+	u, err := url.Parse(target)
+	if err != nil {
+		return a, ""
+	}
+	a, _ = netip.ParseAddr(u.Hostname())
+	return a, u.Hostname()
+}
+
+// probeTarget sends requests, keeps the recording, and prints the answer.
+func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []cli.Output,
+	f *identifyFlags,
+	about identify.About,
+	red trial.Redactor,
+) error {
+	started := time.Now()
+	m := newManifest(e, started, []*scenario.Scenario{s}, f.runFlags, red)
+	opts, drift, stop, err := trial.Sending(ctx, s, trial.Options{ID: m.ID, Version: e.Version,
+		Embed: embedTarget(""), Allow: f.Allow, Socket: f.Request.UnixSocket, TLS: f.TLS,
+		PastCaches: f.Request.PastCaches})
+	if err != nil {
+		return err
+	}
+	defer stop()
+	dir, _, err := rundir.New(f.Out, m)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	live := &identify.Endpoint{Load: opts, DriftPPM: drift, Polite: f.polite, Partition: m.ID}
+	if f.Partition == "none" {
+		live.Load.Partition, live.Partition = load.Partition{}, ""
+	}
+	o := identify.Options{Budget: about.Budget, Think: thinkTime, Spent: transport.CPUTime, Alike: !f.clients,
+		Fresh: live.Partition != "" && opts.Partition.Kind != "address"}
+	e.Say.Notef("%s: at most %s, %s apart or more, within %s%s", about.Target,
+		text.Plural(o.MaxRequests, "request"), o.Every, text.Short(o.MaxTime),
+		map[bool]string{true: "; Retry-After is honoured"}[f.polite])
+	o.OnPhase = func(p identify.Phase, tl *timeline.Timeline, left []string) {
+		if e.Verbose {
+			e.Say.Notef("%s: %s so far, left: %s", p.Name, text.Plural(len(tl.Observations), "request"),
+				strings.Join(left, "; "))
+		}
+	}
+	bar := cli.NewSearchBar(e, "identify", o.MaxRequests, o.MaxTime)
+	live.Load.Progress = bar.Update
+	res := identify.Identify(ctx, live, o)
+	bar.Stop()
+	red.Timeline(res.Timeline)
+	if res.Clients != nil {
+		red.Timeline(res.Clients.Timeline)
+	}
+	r := identified(s, res, m, started)
+	r.Scenarios[0].TimelinePath = dir.Of(s.ID, rundir.TimelineName)
+	about.Recording = r.Scenarios[0].TimelinePath
+	whole := keepIdentified(e, dir, r, res)
+	whole = cli.EmitEach(e, outs, func(w io.Writer, format string) error {
+		return answerIn(e, w, format, r, res,
+			about)
+	}) && whole
+	if _, next, _ := strings.Cut(res.Text(about), "  next: "); strings.Contains(next, trial.Redacted) {
+		e.Say.Notef("in the next command, replace %s by your own value; a variable, such as -H 'NAME: "+
+			"${KEY}', is kept as it is",
+			trial.Redacted)
+	}
+	e.Say.Notef("kept in %s, after %s", dir.Path, text.Brief(time.Since(started)))
+	return identifiedStatus(ctx.Err(), res.Verdict, whole)
+}
+
+// identifiedStatus returns the exit status of an answer. whole: all of it was kept.
+func identifiedStatus(interrupted error, v identify.Verdict, whole bool) error {
+	status := map[identify.Verdict]int{identify.Open: cli.ExitInconclusive, identify.None: cli.ExitFail}[v]
+	if interrupted != nil {
+		status = cli.ExitInterrupted
+	}
+	if !whole {
+		status = cli.AfterTrouble(status)
+	}
+	return cli.ExitStatus(status)
+}
+
+// identified returns the run that is kept: its recording, judged by the first limit that explains it.
+func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
+	started time.Time) *result.Run {
+	s.Limit = nil
+	if len(res.Found) > 0 {
+		s.Limit = res.Found[0].Limit
+		res.Timeline.Header.Judged = timeline.Terms{Limits: []timeline.PhaseLimit{{Limit: s.Limit.String()}}}
+	} else {
+		s.Expect.Conformance = scenario.NoConformance
+	}
+	if res.Verdict == identify.Identified { // the answer says how well it is known, which is enough
+		s.Expect.Resolution = scenario.Resolution{}
+	}
+	for i := range s.Phases { // each is judged by its own limit
+		s.Phases[i].Limit = s.Limit
+	}
+	out := result.Scenario{ID: s.ID, Title: s.Title + ": " + res.Summary(), Kind: string(s.Kind),
+		Source: s.Source,
+		Target: trial.RedactURL(s.Target.URL),
+		Limit:  s.Limit, Answer: string(res.Verdict)}
+	trial.Judge(&out, s, res.Timeline)
+	if res.Verdict != identify.Identified {
+		out.Verdict, out.Reason, out.Detail = result.Inconclusive, result.TooFew, res.Stopped
+	}
+	if res.Clients != nil {
+		out.Claims = append(out.Claims, res.Clients.Claim())
+	}
+	out.Duration = res.Timeline.End()
+	return &result.Run{ID: m.ID, Started: started, Duration: time.Since(started), Version: m.Version,
+		Command: m.Command,
+		Host:    cli.ThisHost(), Scenarios: []result.Scenario{out}}
+}
+
+// keepIdentified keeps the recording and the report. It returns whether all was kept.
+func keepIdentified(e *cli.Env, dir *rundir.Dir, r *result.Run, res *identify.Result) bool {
+	err := dir.Keep(r.Scenarios[0].ID, rundir.TimelineName, func(w io.Writer) error {
+		return timeline.Write(w,
+			res.Timeline)
+	})
+	if err == nil && res.Clients != nil && len(res.Clients.Timeline.Observations) > 0 {
+		err = dir.Keep("", identify.File, func(w io.Writer) error {
+			return timeline.Write(w, res.Clients.Timeline)
+		})
+	}
+	if err == nil {
+		err = dir.KeepSoFar(r, false)
+	}
+	if err != nil {
+		e.Say.Problem(err)
+	}
+	return err == nil
+}
+
+// answerIn writes the answer in one format.
+func answerIn(e *cli.Env, w io.Writer, format string, r *result.Run, res *identify.Result,
+	about identify.About) error {
+	var text []byte
+	var err error
+	switch format {
+	case "html":
+		return report.Write(w, format, r, cli.ReportOptions(e))
+	case "json":
+		text, err = res.JSON(about)
+	default:
+		text = []byte(wrapped(res.Text(about), cli.Terminal(e.Say.Out)))
+	}
+	if err == nil {
+		_, err = w.Write(text)
+	}
+	return err
+}
+
+// wrapped breaks the lines of an answer at spaces if the terminal has a width, but not commands, which users
+// paste.
+func wrapped(s string, width int) string {
+	var out []string
+	for line := range strings.Lines(s) {
+		line = strings.TrimSuffix(line, "\n")
+		indent := line[:len(line)-len(strings.TrimLeft(line, " "))]
+		if width == 0 || len(line) <= width || strings.HasPrefix(line, "  next: ") {
+			out = append(out, line)
+			continue
+		}
+		for i, part := range text.Wrap(line, max(width, leastWidth)-len(indent)-hanging) {
+			if i > 0 {
+				part = strings.Repeat(" ", hanging) + part
+			}
+			out = append(out, indent+part)
+		}
+	}
+	return strings.Join(out, "\n") + "\n"
+}
+
+// leastWidth is the narrowest terminal that is laid out for. hanging is the indent of lines that continue
+// another. Both are columns.
+const leastWidth, hanging = 40, 4
+
+// isRecording tells whether an argument of identify is a file or a folder, and no URL.
+func isRecording(arg string) bool {
+	_, err := os.Stat(arg)
+	return err == nil
+}
+
+// identifyRecording is `rlcheck identify RECORDING`: a timeline, or the folder of a run.
+func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(string) bool) error {
+	outs, err := cli.ParseOutput(f.Outputs, []string{"table", "json"}, "table")
+	if err != nil {
+		return err
+	}
+	read := func(name string) ([]*timeline.Timeline, error) { return recordingsOf(e, name) }
+	if f.format != "" {
+		read = func(name string) ([]*timeline.Timeline, error) { return loggedIn(e, name, f, changed) }
+	}
+	all, err := read(name)
+	if err != nil {
+		return err
+	}
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	fresh := true // as the recordings of run say of themselves
+	for _, tl := range all {
+		fresh = fresh && (len(tl.Header.Judged.Limits) > 0 || f.log.Complete) && tl.Header.CompleteFrom == 0
+	}
+	e.Say.Notef("%s: %s read, nothing is sent", name, text.Plural(len(all), "recording"))
+	o := identify.Options{Fresh: fresh, Think: thinkTime, Spent: transport.CPUTime, Sharp: true}
+	res := identify.Recorded(ctx, all, o)
+	if f.format != "" && !changed("lag") && res.Verdict == identify.Open {
+		res.Under = underLess(ctx, e, name, f, changed, o)
+	}
+	about := identify.About{Recording: name}
+	whole := cli.EmitEach(e, outs, func(w io.Writer, format string) error {
+		return answerIn(e, w, format, nil, res, about)
+	})
+	return identifiedStatus(ctx.Err(), res.Verdict, whole)
+}
+
+// underLess says what a log shows if decisions lie nearer to the logged times than its format promises: under
+// the largest allowance that leaves a few limits. It is empty where none does.
+func underLess(ctx context.Context, e *cli.Env, name string, f *identifyFlags, changed func(string) bool,
+	o identify.Options) string {
+	const few, longest = 3, time.Minute
+	ctx, stop := context.WithTimeout(ctx, longest)
+	defer stop()
+	quiet, less := *e, *f
+	quiet.Say = &cli.Speaker{Out: io.Discard, Err: io.Discard, Quiet: true}
+	for _, lag := range []time.Duration{5 * time.Millisecond, time.Millisecond} {
+		less.log = f.log.Lagging(lag)
+		given := func(flag string) bool { return flag == "lag" || changed(flag) }
+		all, err := loggedIn(&quiet, name, &less, given)
+		if err != nil || ctx.Err() != nil {
+			return ""
+		}
+		res := identify.Recorded(ctx, all, o)
+		if n := len(res.Found) + len(res.Wide); ctx.Err() == nil && len(res.Found) > 0 && n <= few {
+			return fmt.Sprintf("with --lag %s: %s (%s)", lag, res.Found[0].Sentence(), res.Listed())
+		}
+	}
+	return ""
+}
+
+// recordingsOf reads a timeline file. Of the folder of a run, it reads the recordings with the most frequent
+// limit.
+func recordingsOf(e *cli.Env, name string) ([]*timeline.Timeline, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if !info.IsDir() {
+		file, err := openTimeline(name)
+		if err != nil {
+			return nil, err
+		}
+		defer file.Close()
+		unsaid := &checkFlags{Changed: func(string) bool { return false }} // or it would be read as a log
+		read := timeline.Read
+		if filepath.Ext(name) == ".csv" {
+			read = timeline.ReadCSV
+		}
+		tl, err := read(file, name, timeline.ReadOptions{Outcome: timeline.StatusOutcome})
+		return []*timeline.Timeline{tl}, unsaid.OtherFormat(name, err)
+	}
+	r, err := rundir.Read(e, name)
+	if err != nil {
+		return nil, err
+	}
+	return oneLimit(r), nil
+}
+
+// oneLimit returns the recordings of a run that declare the most frequent limit.
+func oneLimit(r *result.Run) []*timeline.Timeline {
+	by, most := map[string][]*timeline.Timeline{}, ""
+	for i := range r.Scenarios {
+		if s := &r.Scenarios[i]; s.Timeline != nil {
+			limit := s.Limit.String()
+			if by[limit] = append(by[limit], s.Timeline); len(by[limit]) > len(by[most]) {
+				most = limit
+			}
+		}
+	}
+	return by[most]
+}
+
+// loggedIn reads an access log for identify.
+func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bool) ([]*timeline.Timeline,
+	error) {
+	c := checkFlags{Format: f.format, Denied: f.denied, Log: f.log, Changed: changed, Typed: changed}
+	if !slices.Contains(accesslog.Formats(), accesslog.Format(f.format)) {
+		return nil,
+			cli.Usagef("--format %q: the formats are %s", f.format, LogFormats())
+	}
+	if err := c.ReadDenied(); err != nil {
+		return nil, err
+	}
+	file, err := openTimeline(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	l, err := accessLog(e, file, name, &c, nil)
+	if err != nil {
+		return nil, err
+	}
+	if l.Lossy {
+		return nil, cli.Usagef("%s: requests may be missing, so denials reveal no limit (write "+
+			"--complete if none is missing)", name)
+	}
+	tl := &timeline.Timeline{Header: l.Header}
+	return []*timeline.Timeline{tl}, l.Each(func(o *timeline.Observation) bool {
+		tl.Observations = append(tl.Observations, *o)
+		return true
+	})
+}

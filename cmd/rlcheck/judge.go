@@ -1,0 +1,374 @@
+package main
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// judgeFile reads and judges a file or standard input.
+// Several names are those of the files of one log.
+func judgeFile(e *cli.Env, names []string, f *checkFlags) (*result.Judgement, timeline.Counts, error) {
+	f.found, f.others = map[string]bool{}, map[string]bool{}
+	if len(names) > 1 {
+		files, shut, err := f.openAll(names)
+		defer shut()
+		if err != nil {
+			return nil, timeline.Counts{}, err
+		}
+		return judgeLog(e, files, f)
+	}
+	name, in := names[0], e.In
+	if name != "-" {
+		file, err := openTimeline(name)
+		if err != nil {
+			return nil, timeline.Counts{}, err
+		}
+		defer file.Close()
+		in = file
+	} else {
+		name = "stdin"
+	}
+	if f.Format != "ndjson" && ours(in) {
+		return nil, timeline.Counts{},
+			cli.Usagef("%s: the file is a recording of rlcheck, but --format is %s (leave --format out)",
+				name, f.Format)
+	}
+	in, err := recordedLog(e, in, f)
+	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	switch {
+	case slices.Contains(accesslog.Formats(), accesslog.Format(f.Format)):
+		return judgeLog(e, []accesslog.File{{Name: name, In: in}}, f)
+	case f.Format == "csv":
+		return judgeTimeline(e, in, name, f, timeline.NewCSVReader)
+	case f.Format == "ndjson":
+		return judgeTimeline(e, in, name, f, timeline.NewReader)
+	}
+	return nil, timeline.Counts{},
+		cli.Usagef("--format %q: the formats are ndjson, csv, %s", f.Format, LogFormats())
+}
+
+// opener opens a recording of one format.
+type opener func(io.Reader, string, timeline.ReadOptions) *timeline.Reader
+
+// judgeTimeline judges a recording with the members of a timeline.
+func judgeTimeline(e *cli.Env, in io.Reader, name string, f *checkFlags, open opener) (
+	*result.Judgement, timeline.Counts, error,
+) {
+	if err := f.logOnly(); err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	outcome, err := f.outcome(timeline.StatusOutcome)
+	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	opts := timeline.ReadOptions{Columns: f.Columns, Outcome: outcome}
+	r := open(in, name, opts)
+	j, counts, err := judgeStream(e, r, name, f)
+	if err == nil {
+		reopen := func(in io.Reader) *timeline.Reader { return open(in, name, opts) }
+		_ = f.kept.Around(j, f.again(e, in, reopen))
+		remarkTimeline(e, r, name, f)
+	}
+	return j, counts, f.OtherFormat(name, err)
+}
+
+// OtherFormat adds to the error of a file how to name its format, if nobody named one.
+func (f *checkFlags) OtherFormat(name string, err error) error {
+	var problems timeline.Errors
+	if !errors.As(err, &problems) || f.Changed("format") {
+		return err
+	}
+	if log := guessed(name); log != "" {
+		return fmt.Errorf("%s: the file looks like an access log, not like a recording (write --format "+
+			"%s)", name,
+			log)
+	}
+	if foreign(err) && !f.Changed("format") && filepath.Ext(name) != ".ndjson" {
+		return fmt.Errorf("%w\n%s was read as NDJSON; if it has another format, name it (--format csv, "+
+			"nginx, haproxy and so on)", err, name)
+	}
+	return err
+}
+
+// remarkTimeline says what a recording lacks for the limits, and what was not read of it.
+func remarkTimeline(e *cli.Env, r *timeline.Reader, name string, f *checkFlags) {
+	if !f.ends && slices.ContainsFunc(f.judges.Limits(), spec.Limit.Completes) {
+		remark(e, f, true, endless("no observation has done_ns", "done_ns in each line"))
+	}
+	if f.timeless > 0 {
+		remark(e, f, true, fmt.Sprintf("%s: %s have an outcome but no time of the answer "+
+			"(first_byte_ns): they count as unknown, since they may have been decided at any time "+
+			"after they were sent", name, text.Plural(f.timeless, "request")))
+	}
+	if names := r.Ignored(); len(names) > 0 {
+		remark(e, f, false, name+": ignored, since a timeline has no such member: "+strings.Join(names, ", "))
+	}
+}
+
+// ours tells whether a file is a recording of rlcheck in NDJSON. It consumes nothing of a pipe.
+func ours(in io.Reader) bool {
+	file, ok := in.(*os.File)
+	const begin = `{"rlcheck":"`
+	buf := make([]byte, len(begin))
+	if !ok {
+		return false
+	}
+	n, _ := file.ReadAt(buf, 0) // a pipe has no places
+	return string(buf[:n]) == begin
+}
+
+// guessed returns the format that a file seems to have. Empty: it is that of no access log, or not known.
+func guessed(name string) accesslog.Format {
+	file, err := os.Open(name)
+	if err != nil { // standard input
+		return ""
+	}
+	defer file.Close()
+	begin := make([]byte, 64<<10)
+	n, _ := io.ReadFull(file, begin) // short files end before
+	return accesslog.Guess(begin[:n])
+}
+
+// foreign tells whether a file seems to have another format: its first line is no JSON.
+func foreign(err error) bool {
+	var problems timeline.Errors
+	return errors.As(err, &problems) && problems[0].Line == 1 && errors.Is(problems[0], timeline.ErrNotJSON)
+}
+
+// judgeStream judges a recording while it is read.
+func judgeStream(e *cli.Env, r *timeline.Reader, name string, f *checkFlags) (
+	*result.Judgement, timeline.Counts, error) {
+	var garbage rundir.Garbage
+	defer garbage.Over()
+	h, err := r.Header()
+	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	h.Tick = cmp.Or(h.Tick, f.tick)
+	h.ClockError, h.DriftPPM = cmp.Or(h.ClockError, f.clockError), cmp.Or(h.DriftPPM, f.drift)
+	if f.judges, err = f.panel(h); err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	f.kept.header = h
+	at := 0 // the line of the first observation that was refused
+	err = r.Each(func(o *timeline.Observation, line int) bool {
+		garbage.Seen()
+		f.ends = f.ends || o.Done > 0
+		result.DoubtCached(o, &f.caches)
+		if !o.Answered && o.Outcome != timeline.Unknown {
+			// The answer, and the decision, may have come after the last time in the file.
+			o.Outcome = timeline.Unknown
+			f.timeless++
+		}
+		if !f.wants(o.Partition) {
+			_ = f.judges.Beside(o) // Finish returns its error
+			return true
+		}
+		f.kept.add(o)
+		if f.judges.Observe(o) != nil && at == 0 {
+			at = line // Finish returns the error: what is wrong with the file itself comes first
+		}
+		return true
+	})
+	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	if err := f.absent(name); err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches)
+	sayTerms(e, name, f, h.Judged)
+	garbage.Judging()
+	j, err := f.judges.Finish()
+	if why := result.ForeignDetail(h.Notes); err == nil && why != "" {
+		j.Doubt(result.UnclassifiedStatus, why)
+	}
+	return j, f.judges.Counts(), refused(name, at, err)
+}
+
+// again returns a second reading of a file, for requests that were not kept. nil: it can be read only once.
+func (f *checkFlags) again(e *cli.Env, in io.Reader, open func(io.Reader) *timeline.Reader) rundir.Eacher {
+	file, ok := in.(*os.File)
+	if !ok || in == e.In {
+		return nil
+	}
+	return func(take func(*timeline.Observation) bool) error {
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		var counted headers.Caches // it is counted already
+		return open(file).Each(func(o *timeline.Observation, _ int) bool {
+			result.DoubtCached(o, &counted)
+			return !f.wants(o.Partition) || take(o)
+		})
+	}
+}
+
+// refused says at which line a recording became too large to be judged. line 0: no observation was refused.
+func refused(name string, line int, err error) error {
+	if line == 0 || !errors.Is(err, check.ErrTooLarge) {
+		return err
+	}
+	what := strings.TrimSuffix(strings.TrimPrefix(err.Error(), "check: "), ": "+check.ErrTooLarge.Error())
+	return timeline.Errors{{File: name, Line: line, What: what, Why: check.ErrTooLarge.Error(),
+		Mend: "times are in nanoseconds, costs in units; judge a shorter recording, or write the rate " +
+			"over a shorter time", Err: err}}
+}
+
+// judgeLog judges an access log. It is read whole before, since its lines are in the order of their ends, and
+// its own end is known only at the end.
+func judgeLog(e *cli.Env, files []accesslog.File, f *checkFlags) (*result.Judgement, timeline.Counts,
+	error) {
+	name := files[0].Name
+	var garbage rundir.Garbage
+	defer garbage.Over()
+	limit, err := spec.Parse(f.Limit)
+	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	l, err := f.accessLog(e, files, limit)
+	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	if f.judges, err = f.panel(l.Header); err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	f.kept.header, f.kept.untimed, f.caches = l.Header, true, l.Caches
+	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches)
+	at := 0
+	err = l.Each(func(o *timeline.Observation) bool {
+		garbage.Seen()
+		if !f.wants(o.Partition) {
+			return true
+		}
+		if f.kept.add(o); f.judges.Observe(o) == nil {
+			return true
+		}
+		at = o.Seq
+		return false // Finish returns the error
+	})
+	if err == nil && at == 0 {
+		err = f.absent(name)
+	}
+	if err != nil {
+		return nil, timeline.Counts{}, err
+	}
+	garbage.Judging()
+	j, err := f.judges.Finish()
+	if err == nil {
+		copyNote(e, l, f) // a large log is read again by now
+		if j.Verdict != result.Fail && l.Widest > longRequest && !f.Changed("decided-within") {
+			remark(e, f, true, fmt.Sprintf("a request may have been decided at any time of up to %s that it "+
+				"took, which hides much (if the limiter decides at its beginning, write "+
+				"--decided-within 50ms)", l.Widest.Round(time.Millisecond)))
+		}
+		_ = f.kept.Around(j, l.Each) // a report without pictures says so
+		if j.Verdict == result.Fail && !f.Changed("partition-by") {
+			remark(e, f, true, "clients were told apart by address: if the limiter has another key, such as "+
+				"X-Api-Key, the FAIL means nothing (name the key with --partition-by)")
+		}
+	}
+	return j, f.judges.Counts(), refused(name, at, err)
+}
+
+// longRequest is how long a request may take without hiding when it was decided.
+const longRequest = 2 * time.Second
+
+// endless says what cannot be shown if no answer has a known end, followed by a mend.
+func endless(lack, mend string) string {
+	return lack + ": the end of an answer is not recorded, so rlcheck cannot show that too many " +
+		"requests were in flight, or that a charge was late (" + mend + " would record it)"
+}
+
+// wants tells whether a partition is to be judged.
+func (f *checkFlags) wants(partition string) bool {
+	if len(f.only) == 0 {
+		return true
+	}
+	const mostOthers = 100
+	if !slices.Contains(f.only, partition) {
+		if len(f.others) < mostOthers {
+			f.others[partition] = true
+		}
+		return false
+	}
+	f.found[partition] = true
+	return true
+}
+
+// openTimeline opens a recording.
+func openTimeline(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		for _, end := range []string{".part", cli.PackedEnd,
+			cli.LongEnd} { // of a killed run, or compressed
+			if other, err := os.Open(name + end); err == nil {
+				return other, nil
+			}
+		}
+		return nil, fmt.Errorf("%s: there is no such file%s", name, hintFile(name))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: the file cannot be read: %w", name, cli.Cause(err))
+	}
+	if info, err := f.Stat(); err == nil && info.IsDir() {
+		_ = f.Close() // nothing was written
+		file := filepath.Join(name, rundir.TimelineName)
+		for _, folder := range []string{"*", ""} { // of a run of several scenarios, and of one
+			if all, _ := filepath.Glob(filepath.Join(name, folder, rundir.TimelineName+"*")); len(all) > 0 {
+				file = all[0]
+			}
+		}
+		return nil, fmt.Errorf("%s: this is a folder, a recording is a file (write %s)", name, file)
+	}
+	return f, nil
+}
+
+// recordedLog returns what `rlcheck check` reads of a file. For the journal of a killed run, it is a
+// timeline.
+func recordedLog(e *cli.Env, in io.Reader, f *checkFlags) (io.Reader, error) {
+	file, is := in.(*os.File)
+	begin := make([]byte, 64)
+	if !is {
+		return in, nil
+	}
+	n, _ := file.ReadAt(begin, 0) // a pipe has no places
+	// A new journal is still empty, and is known by its name.
+	if !timeline.IsJournal(begin[:n]) && filepath.Base(file.Name()) != rundir.JournalName {
+		return in, nil
+	}
+	tl, err := rundir.ReadJournal(file, file.Name())
+	if err != nil {
+		return nil, err
+	}
+	notes := tl.Header.Notes
+	if tl.Sent() == 0 {
+		return nil, fmt.Errorf("%s: the file has no observation: %s", file.Name(), notes[len(notes)-1])
+	}
+	remark(e, f, false, filepath.Base(file.Name())+": "+notes[len(notes)-1])
+	trial.CutClock(tl)
+	out, to := io.Pipe()
+	go func() { to.CloseWithError(timeline.Write(to, tl)) }() // it ends with the program if nobody reads
+	return out, nil
+}

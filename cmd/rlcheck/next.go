@@ -1,0 +1,94 @@
+package main
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// shared are the flags that run has too. Its requests need them as those of identify did.
+var shared = []string{"from-curl", "header", "method", "data", "host", "http2", "unix-socket", "proxy",
+	"cacert", "cert", "key", "insecure", "past-caches", "allow"}
+
+// own are further flags of identify that say how it asks.
+var own = []string{"max-rate", "polite", "clients"}
+
+// next returns the command that asks again, and one that runs scenarios with clients of a partition. They
+// have the flags that were given, without the budget and the limit. Secrets are redacted. A variable that
+// rlcheck reads is no secret.
+func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red trial.Redactor) (again string,
+	run func(partition string) string) {
+	url, flags, statuses := " "+shellWord(target), "", ""
+	if fl.Changed("denied") {
+		statuses = strings.Trim(fl.Lookup("denied").Value.String(), "[]")
+	}
+	if f.Target == "" { // --from-curl names it
+		url = ""
+	}
+	fl.Visit(func(x *pflag.Flag) {
+		if slices.Contains(shared, x.Name) {
+			flags += flagWords(x, red)
+		}
+	})
+	again = "rlcheck identify" + url + flags
+	fl.Visit(func(x *pflag.Flag) {
+		if slices.Contains(own, x.Name) {
+			again += flagWords(x, red)
+		}
+	})
+	run = func(partition string) string {
+		out := "rlcheck run builtin:"
+		if url != "" {
+			out += " -t" + url
+		}
+		out += flags + " --partition " + shellWord(partition)
+		if statuses != "" {
+			out += " --set " + shellWord(fmt.Sprintf("denied.status=[%s]", statuses))
+		}
+		return out
+	}
+	if f.Partition != "none" {
+		again += " --partition " + shellWord(f.Partition)
+	}
+	if statuses != "" {
+		again += " --denied " + statuses
+	}
+	return again, run
+}
+
+// flagWords prints a flag as it was given, each value with its name.
+func flagWords(x *pflag.Flag, red trial.Redactor) (out string) {
+	name := "--" + x.Name
+	if x.Shorthand != "" {
+		name = "-" + x.Shorthand
+	}
+	values := []string{x.Value.String()}
+	if many, is := x.Value.(pflag.SliceValue); is {
+		values = many.GetSlice()
+	}
+	for _, v := range values {
+		if x.Value.Type() == "bool" {
+			out += " " + strings.TrimSuffix(name+"="+v, "=true")
+			continue
+		}
+		words := red.Words(withoutCurl([]string{"--" + x.Name, v}))
+		out += " " + name + " " + shellWord(words[1])
+	}
+	return out
+}
+
+// plainWord matches a word that no shell changes.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-]+$`)
+
+// shellWord quotes a word for a shell.
+func shellWord(s string) string {
+	if plainWord.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,275 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// work is a run while it is made.
+type work struct {
+	*cli.Env
+	run    *result.Run
+	chosen []*scenario.Scenario
+	// courses are those of chosen. nil: the scenario has not begun.
+	courses []*course
+	// budget bounds the requests of all recordings; 0: it does not.
+	budget  int
+	sources []scenarioSource
+	flags   runFlags
+	red     trial.Redactor
+	dir     *rundir.Dir
+	beat    *cli.Heartbeat
+	errs    []error
+}
+
+// recordAll runs the chosen scenarios, keeps them in the folder of the run and prints the wanted reports.
+func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, given []scenarioSource,
+	outs []cli.Output,
+	f runFlags, red trial.Redactor) error {
+	started := time.Now()
+	m := newManifest(e, started, chosen, f, red)
+	m.Env = variablesOf(e, chosen, given, f, red)
+	r := &result.Run{ID: m.ID, Started: started, Version: m.Version, Command: m.Command,
+		Host: cli.ThisHost()}
+	dir, replaced, err := rundir.New(f.Out, m)
+	if err != nil {
+		return err
+	}
+	defer dir.Close()
+	if dir.Compress = f.compress; replaced != "" {
+		e.Say.Notef("%s: the run that was kept there is replaced (%s)", dir.Path, replaced)
+	}
+	b, _ := scenario.ParseBudget(f.budget) // it was parsed before
+	w := &work{Env: e, run: r, chosen: chosen, courses: make([]*course, len(chosen)), budget: b.Requests,
+		sources: given, flags: f, red: red, dir: dir, beat: cli.NewHeartbeat(e, started)}
+	sending, stop := b.Deadline(ctx)
+	defer stop()
+	w.all(sending)
+	r.Duration, r.Interrupted = time.Since(started), sending.Err() != nil
+	if r.Interrupted && ctx.Err() == nil {
+		e.Say.Line("--budget " + f.budget + ": the run took much longer than planned, and was stopped")
+	}
+	o := cli.ReportOptions(e)
+	o.Strict, o.InconclusiveIsError = f.strict, f.failOn == "inconclusive"
+	gone, err := dir.Gone()
+	w.note(err)
+	kept := !gone && cli.Emit(e, dir.Reports(), r, o) && len(w.errs) == 0
+	whole := cli.Emit(e, outs, r, o) && kept
+	if left := len(r.NotBegun); left > 0 {
+		e.Say.Notef("%s, %s not begun", report.Stopped(r), text.Plural(left, "scenario"))
+	}
+	if kept {
+		e.Say.Notef("kept in %s", dir.Path)
+	} else if !gone {
+		e.Say.Notef("kept in %s in part (make room, or choose another folder with --out)", dir.Path)
+	}
+	verdict := cli.StatusFor(r.Verdict(f.strict), ctx.Err() != nil, f.failOn)
+	if !whole {
+		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(verdict)))
+	}
+	return verdict
+}
+
+// all records all scenarios. First come those that may be recorded beside each other, and then the others,
+// one by one.
+func (w *work) all(ctx context.Context) {
+	w.keepSoFar()
+	w.beside(ctx, besides(w.chosen, w.flags.serial))
+	for i := range w.chosen {
+		if w.courses[i] != nil || ctx.Err() != nil || w.dead(i) {
+			continue
+		}
+		c := w.course(i)
+		w.note(w.enough(ctx, c))
+		w.courses[i] = c
+		w.keepSoFar()
+		w.beat.Tell(time.Now(), w.run.Scenarios, len(w.chosen))
+	}
+	w.settle(ctx)
+	w.note(w.resolve(ctx))
+	w.together()
+	slow := time.AfterFunc(2*time.Second, func() {
+		w.Say.Notef("looking for a limit that explains all failures")
+	})
+	defer slow.Stop()
+	w.run.Hint, w.run.Scenarios = trial.Explain(ctx, w.run.Scenarios, cli.HintTime)
+}
+
+// dead tells whether the target of a scenario took no connection in any recording so far, or answered nearly
+// all of them with nothing that is an admission or a denial, such as 404.
+func (w *work) dead(i int) bool {
+	refused, mute, heard := 0, 0, 0
+	for j, c := range w.courses {
+		if c == nil || w.chosen[j].Target.URL != w.chosen[i].Target.URL {
+			continue
+		}
+		switch n := c.out.Counts; {
+		case c.out.Timeline != nil && transport.CauseLasting(c.out.Timeline):
+			refused++
+		case n.Sent == 0: // it was not recorded
+		case n.Unknown > 0 && n.Allowed+n.Denied == 0, c.out.Reason == result.UnclassifiedStatus:
+			mute++
+		default:
+			heard++
+		}
+	}
+	return refused > 0 && mute+heard == 0 || cli.Mute(mute, heard)
+}
+
+// note keeps an error, and prints it at once.
+func (w *work) note(err error) {
+	if err != nil {
+		w.errs = append(w.errs, err)
+		w.Say.Problem(err)
+	}
+}
+
+// course begins one scenario.
+func (w *work) course(i int) *course {
+	s := w.chosen[i]
+	label, begun := s.ID, 1
+	var after []*scenario.Scenario
+	for j, c := range w.courses {
+		if c != nil {
+			begun++
+		} else if j != i {
+			after = append(after, w.chosen[j])
+		}
+	}
+	if len(w.chosen) > 1 {
+		label = fmt.Sprintf("%d/%d %s", begun, len(w.chosen), s.ID)
+	}
+	return &course{s: s, t: trialOf{label: label, keys: w.run.ID,
+		after: scenario.Lasting(after, true).Duration,
+		text:  textOf(w.sources, s.File), dir: w.dir, flags: w.flags, red: w.red, beat: w.beat}}
+}
+
+// beside records the scenarios with these indices beside each other.
+func (w *work) beside(ctx context.Context, places []int) {
+	if len(places) == 0 {
+		return
+	}
+	var all, after []*scenario.Scenario
+	requests := 0
+	for i, s := range w.chosen {
+		if !slices.Contains(places, i) {
+			after = append(after, s)
+			continue
+		}
+		all = append(all, s)
+		requests += s.Summary().Requests
+	}
+	label := fmt.Sprintf("%d of %s", len(all), text.Plural(len(w.chosen), "scenario"))
+	lasts := scenario.Lasting(all, false).Duration
+	bar := cli.NewMeter(w.Env, label, lasts, scenario.Lasting(after, true).Duration)
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	c := cli.NewCrowd(bar, w.beat, requests, len(all), lasts, stop)
+	courses, errs := make([]*course, len(all)), make([]error, len(all))
+	trial.Beside(sending, all, func(i int, judging func() func()) {
+		one := w.course(places[i])
+		one.t.crowd, one.t.judging = c, judging
+		one.out, errs[i] = recordOne(sending, w.Env, one.s, one.t)
+		one.t.crowd, one.t.judging = nil, nil
+		if stopped := sending.Err() != nil && ctx.Err() == nil; !stopped || one.out.Counts.Sent > 0 {
+			courses[i] = one
+		}
+	})
+	bar.Stop()
+	w.note(errors.Join(errs...))
+	for i, one := range courses {
+		w.courses[places[i]] = one
+	}
+	w.keepSoFar()
+}
+
+// keepSoFar keeps the report of what is done already.
+func (w *work) keepSoFar() {
+	w.together()
+	w.run.Interrupted, w.run.Duration = true, time.Since(w.run.Started) // until it is done
+	w.note(w.dir.KeepSoFar(w.run, w.flags.strict))
+}
+
+// trialOf is what one scenario of a run needs beside itself.
+type trialOf struct {
+	label, keys string
+	// after is how long the scenarios that follow take by their plans.
+	after time.Duration
+	text  []byte
+	dir   *rundir.Dir
+	flags runFlags
+	red   trial.Redactor
+	beat  *cli.Heartbeat
+	// crowd and judging are those of a scenario that is recorded beside others; otherwise they are nil.
+	crowd   *cli.Crowd
+	judging func() (judged func())
+}
+
+// recordOne runs one scenario and keeps its files.
+func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
+	var bar *cli.Solo
+	var planErr error
+	kept := rundir.NewRecording(t.dir, s.ID, t.red)
+	over := func() {}
+	out := trial.Scenario(ctx, s, trial.Options{
+		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: e.Version, Allow: t.flags.Allow,
+		Socket: t.flags.Request.UnixSocket,
+		Redis:  t.flags.store(), Embed: embedTarget(t.flags.store()), Fleet: t.flags.sender(),
+		Output:    e.Say.Err,
+		WallError: t.flags.wallError, TLS: t.flags.TLS, Economical: t.flags.economical,
+		PastCaches: t.flags.Request.PastCaches,
+		Spill: rundir.SpillAlso(t.dir.Path, func(why error, to string) {
+			e.Say.Notef("%s: it goes on in %s: %v", s.ID, to, why)
+		}),
+		Planned: func(plan *timeline.Schedule) {
+			planErr = t.dir.KeepPlan(s.ID, t.text, plan)
+			if _, lasts := plan.Planned(); t.crowd == nil {
+				bar = cli.NewSolo(e, t.beat, t.label, lasts, t.after)
+			}
+		},
+		Journal: kept.Begin,
+		Recorded: func(tl *timeline.Timeline) {
+			over = kept.Recorded(tl)
+			if t.crowd != nil {
+				t.crowd.Over()
+			}
+		},
+		Judging: t.judging,
+		Progress: func(p load.Progress) {
+			if t.crowd != nil {
+				t.crowd.Update(s.ID, p)
+			} else {
+				bar.Update(p)
+			}
+		},
+	})
+	bar.Stop()
+	over()
+	t.red.Scenario(&out)
+	if out.Timeline != nil {
+		out.TimelinePath = kept.Path
+		kept.Settled(out.Timeline)
+		out.Digest = kept.Digest
+		rundir.Shorten(&out)
+	}
+	if e.Verbose { // the report has it
+		e.Say.Notef("%s: %s", s.ID,
+			strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))
+	}
+	return out, errors.Join(planErr, errors.Join(kept.Errs...))
+}

@@ -1,0 +1,285 @@
+package main
+
+import (
+	"cmp"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+)
+
+// requestFlags are the flags of `rlcheck run` that say what is sent, named as in curl.
+type requestFlags struct {
+	header                                []string
+	method, data, host, Cacert, Cert, Key string
+	UnixSocket, proxy                     string
+	insecure, http2, PastCaches           bool
+	// said are the settings that were read from the flags, as standard input can be read only once.
+	said []tree.Setting
+	// Config are the header fields of a configuration.
+	Config []tree.Setting
+	// Curl is the command of --from-curl. curled: it says the method.
+	Curl   string
+	curled bool
+}
+
+// Add declares the flags.
+func (f *requestFlags) Add(fl *pflag.FlagSet) {
+	fl.StringArrayVarP(&f.header, "header", "H", nil,
+		"a header field: 'NAME: VALUE', the value also @FILE or ${VARIABLE}; kept secret (repeatable)")
+	fl.StringVarP(&f.method, "method", "X", "", "the method (default that of the scenario; POST with --data)")
+	fl.StringVarP(&f.data, "data", "d", "", "the body: BODY, @FILE, or @- for standard input; kept secret")
+	fl.StringVar(&f.host, "host", "", "the Host field, and the name in the certificate: NAME or "+
+		"NAME:PORT")
+	fl.StringVar(&f.Cacert, "cacert", "",
+		"PEM file of the authorities that may sign the target's certificate")
+	fl.StringVar(&f.Cert, "cert", "", "PEM file of the certificate to show to the target; may hold the key")
+	fl.StringVar(&f.Key, "key", "", "PEM file of the key of --cert")
+	fl.BoolVar(&f.http2, "http2", false, "send HTTP/2: with https if the target offers it, with http "+
+		"without asking")
+	fl.StringVar(&f.UnixSocket, "unix-socket", "",
+		"connect to the Unix socket at this path, not to the URL's host")
+	fl.StringVar(&f.proxy, "proxy", "",
+		"an HTTP proxy: http://[USER:PASSWORD@]HOST:PORT; https goes through a tunnel")
+	fl.BoolVar(&f.PastCaches, "past-caches", false,
+		"get past caches: a query parameter of its own for each request, and Cache-Control: no-cache. "+
+			"A limiter that counts by the whole URL then gives each request its own quota")
+	fl.StringVar(&f.Curl, "from-curl", "",
+		"send what this curl command sends ('curl ...', or @FILE); other flags override it")
+	fl.BoolVar(&f.insecure, "insecure", false, "accept any certificate (the reports say so)")
+}
+
+// neverEmpty are the flags whose value must not be empty.
+var neverEmpty = []string{"target", "limit", "partition", "redis", "method", "data", "host", "cacert", "cert",
+	"key", "from-curl", "config", "unix-socket", "proxy"}
+
+// settings returns the flags as overrides of a scenario's target. It reports every mistake. No message
+// repeats a value.
+func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
+	out, err := f.fields(in)
+	errs := []error{err}
+	if f.method != "" {
+		out = append(out, tree.Setting{Path: "target.method", Value: f.method, Flag: "--method"})
+	}
+	if f.data != "" {
+		body, err := templateOf(f.data, in)
+		if err != nil {
+			errs = append(errs, fmt.Errorf("--data: %w", err))
+		}
+		out = append(out, formType,
+			tree.Setting{Path: "target.body", Value: body, Flag: "--data", Secret: true})
+		if f.method == "" && !f.curled {
+			out = append(out, tree.Setting{Path: "target.method", Value: http.MethodPost, Flag: "--data"})
+		}
+	}
+	if f.host != "" {
+		if strings.ContainsAny(f.host, "/?#@ \t\r\n") {
+			errs = append(errs, cli.Usagef("--host %q: a host is NAME or NAME:PORT (-t takes the URL)",
+				f.host))
+		}
+		out = append(out, tree.Setting{Path: headerPath, Field: "Host", Value: f.host, Flag: "--host"})
+	}
+	if f.http2 {
+		out = append(out, tree.Setting{Path: "target.protocol", Value: string(scenario.H2),
+			Flag: "--http2"})
+	}
+	if f.UnixSocket != "" {
+		out = append(out, tree.Setting{Path: "target.unix_socket", Value: tree.Verbatim(f.UnixSocket),
+			Flag: "--unix-socket"})
+	}
+	if f.proxy != "" {
+		out = append(out, tree.Setting{Path: "target.proxy", Value: tree.Verbatim(f.proxy),
+			Flag:   "--proxy",
+			Secret: strings.Contains(f.proxy, "@")})
+	}
+	if f.insecure {
+		out = append(out, tree.Setting{Path: "target.insecure", Value: "true", Flag: "--insecure"})
+	}
+	return out, errors.Join(errs...)
+}
+
+// Judged returns those of the settings, as PATH=VALUE, that matter when a recording is judged: the target,
+// and the method, since an answer to HEAD has no body.
+func (f *requestFlags) Judged() []string {
+	var out []string
+	for _, s := range f.said {
+		if s.Path == "target.method" || s.Path == "target.url" {
+			out = append(out, s.Path+"="+s.Value)
+		}
+	}
+	return out
+}
+
+// headerPath is the path to the header fields of every request.
+const headerPath = "target.header"
+
+// formType is the Content-Type that curl gives a body if none is given.
+var formType = tree.Setting{Path: headerPath, Field: "Content-Type",
+	Value: "application/x-www-form-urlencoded", Flag: "--data", Unset: true}
+
+// fields returns the settings of --header.
+func (f *requestFlags) fields(in io.Reader) ([]tree.Setting, error) {
+	var out []tree.Setting
+	var errs []error
+	given := map[string]bool{"host": f.host != ""}
+	for _, text := range f.header {
+		s, err := fieldSetting(text, in)
+		name := strings.ToLower(s.Field)
+		if err == nil && given[name] {
+			err = cli.Usagef("--header %q: the field is given twice, and is sent once (remove one)", s.Field)
+		}
+		given[name] = true
+		out, errs = append(out, s), append(errs, err)
+	}
+	return out, errors.Join(errs...)
+}
+
+// notSent says why --header does not take some header fields. The scenario's decoder refuses the fields that
+// frame a message, and that of the partition.
+var notSent = map[string]string{
+	"accept-encoding": "compressed answers cannot be read (leave the field out)",
+	"x-cost": "rlcheck writes the cost of a request in this field (write cost: in the " +
+		"scenario)",
+}
+
+// fieldSetting reads one --header.
+func fieldSetting(text string, in io.Reader) (tree.Setting, error) {
+	name, value, found := strings.Cut(text, ":")
+	value = strings.TrimSpace(value)
+	s := tree.Setting{Path: headerPath, Field: name, Flag: "--header " + name,
+		Secret: secretField(name, value)}
+	switch why := notSent[strings.ToLower(name)]; {
+	case !found || name == "":
+		return s,
+			cli.Usagef("--header: the field has no name: a field is NAME: VALUE (write -H 'Accept: " +
+				"text/html')")
+	case why != "":
+		return s, cli.Usagef("--header %q: %s", name, why)
+	case value == "":
+		return s, cli.Usagef("--header %q: the field has no value (write '%s: VALUE')", name, name)
+	}
+	var err error
+	if s.Value, err = templateOf(value, in); err != nil {
+		return s, fmt.Errorf("--header %q: %w", name, err)
+	}
+	s.Value = strings.TrimSpace(s.Value)
+	switch {
+	case strings.ContainsFunc(s.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
+		return s, cli.Usagef("--header %q: the value has a control character: a field is one line of "+
+			"text",
+			name)
+	case s.Value == "":
+		return s, cli.Usagef("--header %q: %s is empty", name, value)
+	}
+	return s, nil
+}
+
+// openFields hold no secret, unless their value comes from a file or a variable. Their values also stand in
+// answers, where a redaction would hide them.
+var openFields = []string{"accept", "accept-language", "cache-control", "content-type", "host", "user-agent"}
+
+// secretField tells whether reports hide the value of a --header.
+func secretField(name, value string) bool {
+	return !slices.Contains(openFields, strings.ToLower(name)) || strings.HasPrefix(value, "@")
+}
+
+// maxValue is how large a file with a value may be, in bytes.
+const maxValue = 1 << 20
+
+// templateOf is valueOf for a setting. Variables in the content of a file are not expanded.
+func templateOf(text string, in io.Reader) (string, error) {
+	value, err := valueOf(text, in)
+	if strings.HasPrefix(text, "@") {
+		value = tree.Verbatim(value)
+	}
+	return value, err
+}
+
+// valueOf returns the content of @FILE (or @- for standard input), and any other text as it is.
+func valueOf(text string, in io.Reader) (string, error) {
+	path, isFile := strings.CutPrefix(text, "@")
+	if !isFile {
+		return text, nil
+	}
+	if path != "-" {
+		f, err := os.Open(path)
+		if err != nil {
+			return "", fmt.Errorf("@%s: %w (a value after @ is the name of a file)", path, cli.Cause(err))
+		}
+		defer f.Close()
+		in = f
+	}
+	value, err := io.ReadAll(io.LimitReader(in, maxValue+1))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("@%s: %w", path, cli.Cause(err))
+	case len(value) > maxValue:
+		return "", fmt.Errorf("@%s: the file is larger than %d bytes", path, maxValue)
+	case len(value) == 0:
+		return "", fmt.Errorf("@%s: the file is empty", path)
+	}
+	return string(value), nil
+}
+
+// TLS reads the files of --cacert, --cert and --key. nil: none is given.
+func (f *requestFlags) TLS() (*tls.Config, error) {
+	switch {
+	case f.Key != "" && f.Cert == "":
+		return nil, cli.Usagef("--key: a key belongs to a certificate (add --cert FILE)")
+	case f.insecure && f.Cacert != "":
+		return nil,
+			cli.Usagef("--insecure: it accepts any certificate, but --cacert restricts them (leave one " +
+				"out)")
+	case f.Cacert == "" && f.Cert == "":
+		return nil, nil
+	}
+	c := &tls.Config{} //nolint:gosec // the lowest version is that of crypto/tls
+	if f.Cacert != "" {
+		pem, err := cli.ReadFile(f.Cacert, cli.MostSmall)
+		if err != nil {
+			return nil, fmt.Errorf("--cacert %s: %w", f.Cacert, cli.Cause(err))
+		}
+		c.RootCAs = x509.NewCertPool()
+		if !c.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("--cacert %s: the file has no certificate (it must be a PEM file)",
+				f.Cacert)
+		}
+	}
+	if f.Cert != "" {
+		pair, err := keyPair(f.Cert, cmp.Or(f.Key, f.Cert))
+		switch {
+		case err != nil && f.Key == "" && !errors.Is(err, fs.ErrNotExist):
+			return nil, fmt.Errorf("--cert %s: the file has no certificate with its key: %w (name the "+
+				"key with --key)", f.Cert, err)
+		case err != nil:
+			return nil, fmt.Errorf("--cert %s: %w", f.Cert, cli.Cause(err))
+		}
+		c.Certificates = []tls.Certificate{pair}
+	}
+	return c, nil
+}
+
+// keyPair reads a certificate and its key.
+func keyPair(cert, key string) (tls.Certificate, error) {
+	shown, err := cli.ReadFile(cert, cli.MostSmall)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	private, err := cli.ReadFile(key, cli.MostSmall)
+	if err != nil {
+		return tls.Certificate{}, err
+	}
+	return tls.X509KeyPair(shown, private)
+}

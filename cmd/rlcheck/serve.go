@@ -1,0 +1,385 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+// serveFlags are the flags of `rlcheck serve`.
+type serveFlags struct {
+	limit, addr, fault, key, retryAfter, redis string
+	partition                                  string
+	denyBody, onStoreError, counters, balance  string
+	control, client, record, grpc              string
+	dialect, rules                             []string
+	status, replicas                           int
+	syncEvery                                  time.Duration
+	seed                                       uint64
+}
+
+// newServeCmd is `rlcheck serve`.
+func newServeCmd(e *cli.Env) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve --limit SPEC",
+		Short: "Start a loopback endpoint with a limiter, correct or with a named fault",
+		Example: `  rlcheck serve --limit token-bucket,rate=10/s,burst=20 --addr 127.0.0.1:8080
+  rlcheck serve --limit fixed-window,rate=100/1m --rule '/login fixed-window,rate=5/1m' --rule 'X-Tier:gold fixed-window,rate=1000/1m'
+  rlcheck serve --limit token-bucket,rate=1/1s,burst=5 --record clients.ndjson
+  rlcheck serve --fault list`,
+		Args: cli.NoArguments,
+		RunE: func(*cobra.Command, []string) error {
+			if f.fault == "list" {
+				return listFaults(e, false)
+			}
+			return serveLimit(e, f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.limit, "limit", "", "the limit, as a SPEC: ALGORITHM,key=value,... (required)")
+	fl.StringVar(&f.addr, "addr", "127.0.0.1:8080",
+		"loopback address to listen on; port 0 lets the kernel choose")
+	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
+	fl.StringVar(&f.key, "key", "X-Api-Key", "header field whose value is the partition")
+	fl.StringVar(&f.partition, "partition", "", "none: all clients share one quota (default: each key "+
+		"has its own quota; a request without a key counts for its address)")
+	fl.StringArrayVar(&f.rules, "rule", nil,
+		"a separate limit for some requests: /PATH, METHOD, NAME:VALUE of a field or several of these, "+
+			"then a SPEC, none, or zero for a limit of nothing; the first rule that fits counts "+
+			"(repeatable)")
+	fl.StringVar(&f.client, "client-address", "",
+		"header field to whose end a trusted proxy writes the client's address, for requests without a "+
+			"key (default the address of the connection)")
+	fl.StringVar(&f.control, "control", "",
+		"loopback address to listen on for events: POST /restart, /reload, /reload?limit=SPEC, "+
+			"/store-down, /store-up, GET /denials; its URL is the second line printed (default none)")
+	fl.StringVar(&f.record, "record", "",
+		"file to record how clients behave, as a timeline; rlcheck check FILE --client judges it")
+	fl.StringVar(&f.retryAfter, "retry-after", "seconds", "form of Retry-After: seconds or date")
+	fl.StringSliceVar(&f.dialect, "dialect", nil,
+		"groups of fields in answers: x-ratelimit (reset since the epoch), x-ratelimit-delta (reset from "+
+			"now), "+
+			"ratelimit-draft (RateLimit and RateLimit-Policy of draft -10 and -11), ratelimit-legacy "+
+			"(RateLimit-Limit and kin), retry-after, none "+
+			"(default x-ratelimit,ratelimit-draft,retry-after)")
+	fl.IntVar(&f.status, "deny-status", http.StatusTooManyRequests,
+		"status of a denial: 429, 503, 403, 200 or any other")
+	fl.StringVar(&f.denyBody, "deny-body", "quota-exceeded",
+		"body of a denial: a problem of the draft's type quota-exceeded, "+
+			"temporary-reduced-capacity or abnormal-usage-detected; or json, text, or none")
+	fl.StringVar(&f.grpc, "grpc", "", "answer gRPC requests, over HTTP/2 in clear text; a denial is "+
+		"exhausted (status 8) or unavailable (14, with RetryInfo)")
+	fl.Uint64Var(&f.seed, "seed", 1, "seed of the random choices of faults")
+	addStateFlags(fl, &f)
+	return cmd
+}
+
+// addStateFlags adds the flags that say where the state is kept, and by which replicas.
+func addStateFlags(fl *pflag.FlagSet, f *serveFlags) {
+	fl.StringVar(&f.redis, "redis", "",
+		"where the state is kept: redis://HOST:PORT, rediss://HOST:PORT, "+
+			"redis-cluster://HOST:PORT,HOST:PORT, "+
+			"redis-sentinel://HOST:PORT/MASTER, or embedded (default memory)")
+	fl.StringVar(&f.onStoreError, "on-store-error", "error",
+		"what to do while the store does not answer: allow, deny or error (500)")
+	fl.IntVar(&f.replicas, "replicas", 1, "number of replicas behind the address")
+	fl.StringVar(&f.counters, "counters", "shared",
+		"what the replicas know of each other: shared (one state), private or synced")
+	fl.DurationVar(&f.syncEvery, "sync-every", time.Second,
+		"how often synced replicas exchange what they admitted")
+	fl.StringVar(&f.balance, "balance", "request",
+		"how requests are dealt to replicas: by request or by connection")
+}
+
+// options returns the options of the target. The error says what is wrong with the rules.
+func (f serveFlags) options(limit spec.Limit) (lab.Options, error) {
+	o := lab.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, ClientHeader: f.client,
+		RetryAfter: f.retryAfter, DenyStatus: f.status,
+		DenyBody: lab.DenyBody(f.denyBody), OnStoreError: lab.OnStoreError(f.onStoreError),
+		Seed:     f.seed,
+		Replicas: f.replicas, Counters: lab.Counters(f.counters), SyncEvery: f.syncEvery,
+		Balance: lab.Balance(f.balance), OneForAll: f.partition == string(scenario.ByNone)}
+	for _, d := range f.dialect {
+		o.Dialect = append(o.Dialect, lab.Dialect(d))
+	}
+	var errs []error
+	for _, text := range f.rules {
+		u, err := lab.ParseRule(text)
+		o.Rules, errs = append(o.Rules, u), append(errs, err)
+	}
+	return o, errors.Join(errs...)
+}
+
+// serveLimit is `rlcheck serve`.
+func serveLimit(e *cli.Env, f serveFlags) error {
+	if f.limit == "" {
+		return cli.Usagef("serve: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
+	}
+	if f.partition != "" && f.partition != string(scenario.ByNone) {
+		return cli.Usagef("serve: --partition %q: the value is none, or leave the flag out (--key NAME "+
+			"names the header field)", f.partition)
+	}
+	limit, err := spec.Parse(f.limit)
+	if err != nil {
+		return err
+	}
+	o, err := f.options(limit)
+	if err != nil {
+		return err
+	}
+	var once sync.Once
+	o.StoreFailed = func(err error) {
+		once.Do(func() {
+			e.Say.Notef("the store does not answer (action for such requests: %s): %v", f.onStoreError, err)
+		})
+	}
+	if o.Store, err = lab.OpenStore(f.redis); err != nil {
+		return err
+	}
+	if err := checkFault(f.fault, false); err != nil {
+		return err
+	}
+	t, err := lab.New(o)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if why := f.unshown(); why != "" {
+		e.Say.Notef("--fault %s: the fault will not show: %s", f.fault, why)
+	}
+	var also []string
+	if f.control != "" {
+		c, err := lab.Listen(lab.NewControl(t), f.control)
+		if err != nil {
+			return fmt.Errorf("--control: %w", err)
+		}
+		defer closeSoon(c)
+		also = append(also, c.URL())
+	}
+	h, err := f.spoken(t)
+	if err != nil {
+		return err
+	}
+	if f.record == "" {
+		err = listen(e, h, f.addr, limit.String(), also...)
+	} else {
+		err = listenRecording(e, t, f, also...)
+	}
+	if n := t.StoreErrors(); n > 0 {
+		e.Say.Notef("the store did not decide %d requests", n)
+	}
+	return err
+}
+
+// unshown says what the target lacks to show its fault, and how to get it. Empty: nothing.
+func (f serveFlags) unshown() string {
+	all := lab.Faults()
+	i := slices.IndexFunc(all, func(x lab.Fault) bool { return x.Name == f.fault && !x.Proxy })
+	if i < 0 {
+		return ""
+	}
+	switch wants := all[i].Wants(); {
+	case wants == lab.WantAddresses && f.client == "":
+		return "nothing tells the server the addresses of clients (add --client-address " +
+			"X-Forwarded-For)"
+	case wants == lab.WantRule && len(f.rules) == 0:
+		return "no request has a separate limit (add --rule '/login fixed-window,rate=5/1m')"
+	case wants == lab.WantEvent && f.control == "",
+		wants == lab.WantOutage && f.control == "" && f.redis == "":
+		return "nothing happens to the target (add --control 127.0.0.1:8081)"
+	case wants == lab.WantEmbedded:
+		return fmt.Sprintf("only the target of a run has what the fault is about (rlcheck run builtin: "+
+			"--set target.fault=%s)", f.fault)
+	}
+	return ""
+}
+
+// spoken returns the handler of t, which answers calls of gRPC with --grpc.
+func (f serveFlags) spoken(t *lab.Target) (http.Handler, error) {
+	switch f.grpc {
+	case "":
+		return t, nil
+	case "exhausted", "unavailable":
+	default:
+		return nil, cli.Usagef("--grpc %q: a denial is exhausted or unavailable", f.grpc)
+	}
+	if f.record != "" {
+		return nil, cli.Usagef("--grpc: clients can be recorded only over HTTP/1.1 (leave out --record)")
+	}
+	if f.grpc == "unavailable" {
+		return lab.GRPC(t, lab.GRPCUnavailable), nil
+	}
+	return lab.GRPC(t, lab.GRPCExhausted), nil
+}
+
+// listen serves h until the command is interrupted, which is its normal end. It prints the URL, and then the
+// lines of also.
+func listen(e *cli.Env, h http.Handler, addr, what string, also ...string) error {
+	ctx, stop := cli.Interruptible()
+	defer stop()
+	s, err := lab.Listen(h, addr)
+	if err != nil {
+		return err
+	}
+	for _, line := range append([]string{s.URL()}, also...) {
+		e.Say.Resultf("%s\n", line)
+	}
+	e.Say.Notef("serving %s; end with Ctrl-C", what)
+	<-ctx.Done()
+	return closeSoon(s)
+}
+
+// closeSoon closes a server, and waits two seconds for the requests in flight.
+func closeSoon(s *lab.Server) error {
+	end, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+	defer cancel()
+	return s.Close(end)
+}
+
+// listFaults prints every fault, or only those of the proxy, and the bundled scenarios that catch it.
+func listFaults(e *cli.Env, proxyOnly bool) error {
+	catches, err := caughtBy(e.Getenv)
+	if err != nil {
+		return err
+	}
+	for _, f := range lab.Faults() {
+		if proxyOnly && !f.Proxy {
+			continue
+		}
+		where := ""
+		if f.Proxy && !proxyOnly {
+			where = " (in the proxy)"
+		}
+		e.Say.Resultf("%s%s\n    %s\n    seen: %s\n", f.Name, where, f.Sentence, f.Citation)
+		if by := catches[f.Name]; len(by) > 0 {
+			only := strings.ReplaceAll(promisedOnly(f), "\n", "\n    ")
+			e.Say.Resultf("    caught by: %s%s\n", strings.Join(by, ", "), only)
+		}
+	}
+	return nil
+}
+
+// checkFault refuses the name of a fault that the target, or the proxy, does not have.
+func checkFault(name string, proxy bool) error {
+	if name == "" {
+		return nil
+	}
+	command := map[bool]string{false: "serve", true: "proxy"}
+	var names []string
+	for _, f := range lab.Faults() {
+		switch {
+		case f.Name == name && f.Proxy == proxy:
+			return nil
+		case f.Name == name:
+			return cli.Usagef("--fault %q: that fault belongs to rlcheck %s (rlcheck %s --fault %s)",
+				name, command[!proxy],
+				command[!proxy], name)
+		case f.Proxy == proxy:
+			names = append(names, f.Name)
+		}
+	}
+	hint := text.Suggest(name, names)
+	if hint == "" {
+		hint = "rlcheck " + command[proxy] + " --fault list shows all faults"
+	}
+	return cli.Usagef("--fault %q: there is no such fault%s", name, cli.Mend(hint))
+}
+
+// proxyFlags are the flags of `rlcheck proxy`.
+type proxyFlags struct {
+	upstream, addr, fault string
+	strip, set, status    []string
+	cache                 time.Duration
+}
+
+// newProxyCmd is `rlcheck proxy`.
+func newProxyCmd(e *cli.Env) *cobra.Command {
+	var f proxyFlags
+	cmd := &cobra.Command{
+		Use:     "proxy --upstream URL",
+		Short:   "Start a loopback proxy that passes, strips or rewrites header fields",
+		Example: `  rlcheck proxy --upstream http://127.0.0.1:8080/ --strip Retry-After --strip 'RateLimit*' --status 429=503`,
+		Args:    cli.NoArguments,
+		RunE: func(*cobra.Command, []string) error {
+			if f.fault == "list" {
+				return listFaults(e, true)
+			}
+			return serveProxy(e, f)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.upstream, "upstream", "", "URL of the origin (required)")
+	fl.StringVar(&f.addr, "addr", "127.0.0.1:8081",
+		"loopback address to listen on; port 0 lets the kernel choose")
+	fl.StringArrayVar(&f.strip, "strip", nil,
+		"header field to drop; NAME* drops all fields that begin so (repeatable)")
+	fl.StringArrayVar(&f.set, "set", nil, "header field to set: NAME=VALUE (repeatable)")
+	fl.StringSliceVar(&f.status, "status", nil, "status to replace: 429=503")
+	fl.DurationVar(&f.cache, "cache", 0, "keep admissions for this long and say so (Age, X-Cache), as "+
+		"a cache in front of a limiter does")
+	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
+	return cmd
+}
+
+// serveProxy is `rlcheck proxy`.
+func serveProxy(e *cli.Env, f proxyFlags) error {
+	if f.upstream == "" {
+		return cli.Usagef("proxy: --upstream is missing (write --upstream http://127.0.0.1:8080/)")
+	}
+	up, err := url.Parse(f.upstream)
+	if err != nil {
+		return err
+	}
+	o := lab.ProxyOptions{Upstream: up, Strip: f.strip, Cache: f.cache,
+		Set: map[string]string{}, Status: map[int]int{}}
+	for _, s := range f.set {
+		name, value, ok := strings.Cut(s, "=")
+		if !ok {
+			return cli.Usagef("--set %q: write NAME=VALUE", s)
+		}
+		o.Set[name] = value
+	}
+	for _, s := range f.status {
+		from, to, err := statusPair(s)
+		if err != nil {
+			return err
+		}
+		o.Status[from] = to
+	}
+	if err := checkFault(f.fault, true); err != nil {
+		return err
+	}
+	h, err := lab.NewProxy(f.fault, o)
+	if err != nil {
+		return err
+	}
+	return listen(e, h, f.addr, "a proxy in front of "+trial.RedactURL(up.String()))
+}
+
+func statusPair(s string) (from, to int, err error) {
+	a, b, ok := strings.Cut(s, "=")
+	from, errA := strconv.Atoi(a)
+	to, errB := strconv.Atoi(b)
+	if !ok || errA != nil || errB != nil {
+		return 0, 0, cli.Usagef("--status %q: write FROM=TO, as 429=503", s)
+	}
+	return from, to, nil
+}

@@ -1,0 +1,272 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// counts judges that the remaining units fall by the cost of each admitted request, and rise no faster than
+// the limit gives units back. It judges only requests without rivals: their interval meets that of no other
+// request of their partition.
+//
+//	request      [--a--]      [--b--]        [--c--]
+//	told                a            b              c
+//
+// If b is admitted, told(b) >= told(a) - cost(b): nothing else can have taken a unit. From the first of such
+// a run, told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte]. The first
+// request of a fresh partition with a full start leaves exactly what a full start admits less its cost.
+func (j *quotaJudge) counts(id string, tellers []teller) result.Claim {
+	told := map[int]headers.Quota{}
+	for _, t := range tellers {
+		if i := slices.IndexFunc(t.single(), tellsRemaining); i >= 0 {
+			told[t.o.Seq] = t.single()[i]
+		}
+	}
+	var findings []result.Finding
+	compared, completes := 0, false
+	for _, p := range j.ByPartition() {
+		counted, ok := j.CountedBy(len(p.Observations),
+			func(i int) *timeline.Observation { return &p.Observations[i] })
+		if !ok || counted.Limit.Completes() {
+			completes = completes || ok
+			continue
+		}
+		s := series{Recording: counted, fresh: j.fresh, told: told, obs: p.Observations}
+		s.follow()
+		compared += s.compared
+		findings = append(findings, s.findings...)
+	}
+	switch {
+	case compared > 0:
+	case j.withhold(tellers, tellsRemaining):
+		return Unpromised(id, result.PromiseRateLimit, len(tellers), "answer",
+			"the remaining quota")
+	case completes:
+		return result.Claim{ID: id, Reason: result.NeedsFailed,
+			Text: "the remaining quota depends on when requests are complete, which no answer says"}
+	default:
+		return TooFew(id, "no answer of a request without rivals states the remaining quota")
+	}
+	text := fmt.Sprintf("%d of %s report the remaining quota that earlier requests leave",
+		compared-len(findings), text.Plural(compared, "answer"))
+	shown := findings[:min(len(findings), MostFindings)]
+	return result.Settle(id, text+Shown(len(findings)),
+		result.Of(compared, "answers whose remaining units follow from an earlier one"), shown...)
+}
+
+// series follows the answers of one partition.
+type series struct {
+	*Recording
+	// fresh: the partition is new at its first request.
+	fresh bool
+	// told is, by Seq, the quota whose remaining units an answer states.
+	told map[int]headers.Quota
+	obs  []timeline.Observation
+	// start is the first of a run of requests without rivals, last the latest. spent is what was admitted
+	// after start.
+	start, last *timeline.Observation
+	spent       int64
+	compared    int
+	findings    []result.Finding
+}
+
+// follow judges all answers in order.
+func (s *series) follow() {
+	ends := map[int32]time.Duration{}
+	for i := range s.obs {
+		o := &s.obs[i]
+		alone := s.aloneAt(ends, i)
+		ends[o.Observer] = max(ends[o.Observer], DecidedBy(o))
+		q, tells := s.told[o.Seq]
+		left := q.Remaining
+		if !alone || !tells {
+			s.start, s.last = nil, nil
+			continue
+		}
+		if i == 0 && s.fresh {
+			s.opening(o, left)
+		}
+		if o.Outcome == timeline.Denied && s.bans() {
+			s.start, s.last = nil, nil // in a ban nothing remains, whatever is left after it
+			continue
+		}
+		if s.last == nil || s.Forgotten(s.last, o, s.Limit) || !s.samePolicy(s.last, o) {
+			s.start, s.spent = o, 0
+		} else {
+			s.step(o, left)
+		}
+		s.last = o
+	}
+}
+
+// aloneAt tells whether the interval of obs[i] meets that of no other request. ends are the last ends of the
+// earlier requests, by observer. A client that sends at the instant of an answer sends after it, as the
+// answer was decided before it arrived.
+func (s *series) aloneAt(ends map[int32]time.Duration, i int) bool {
+	h, o := &s.Header, &s.obs[i]
+	for observer, end := range ends {
+		if end > o.Sent-h.Apart(observer, o.Observer) {
+			return false
+		}
+	}
+	for j := i + 1; j < len(s.obs) && s.obs[j].Sent-2*h.ClockError < DecidedBy(o); j++ {
+		if s.obs[j].Sent-h.Apart(s.obs[j].Observer, o.Observer) < DecidedBy(o) {
+			return false
+		}
+	}
+	return true
+}
+
+// bans tells whether a denial may bring a ban.
+func (s *series) bans() bool {
+	return slices.ContainsFunc(s.Limit, func(p spec.Policy) bool { return p.Ban > 0 })
+}
+
+// samePolicy tells whether two answers state the remaining units of one policy. Of several policies, the
+// limit in the answer says which.
+func (s *series) samePolicy(a, b *timeline.Observation) bool {
+	x, y := s.told[a.Seq], s.told[b.Seq]
+	if len(s.Limit) < 2 || !x.HasLimit || !y.HasLimit || x.Dialect != y.Dialect || x.Name != y.Name ||
+		x.Limit != y.Limit {
+		return len(s.Limit) < 2
+	}
+	known := 0
+	for _, p := range s.Limit {
+		if p.Full() == x.Limit || p.Rate.N == x.Limit {
+			known++
+		}
+	}
+	return known < 2
+}
+
+// opening judges the first answer to a fresh partition, which may be about any of several policies.
+func (s *series) opening(o *timeline.Observation, left int64) {
+	known := func(p spec.Policy) bool {
+		return (p.Start == "" || p.Start == spec.StartFull) && p.RateTo == 0 && p.BurstTo == 0 && p.PerTo == 0
+	}
+	if len(s.Limit) == 0 || o.Outcome != timeline.Allowed ||
+		slices.ContainsFunc(s.Limit, func(p spec.Policy) bool { return !known(p) }) {
+		return
+	}
+	full := s.Limit[0].Full()
+	for _, p := range s.Limit[1:] {
+		if p.Full()-o.Cost == left || full-o.Cost != left && p.Full() < full {
+			full = p.Full()
+		}
+	}
+	s.compared++
+	if want := full - o.Cost; left != want {
+		s.find(left > want, want, left,
+			fmt.Sprintf("#%d, the first of its partition, says that %d remain; a full start of %d less "+
+				"its cost of %d leaves %d",
+				o.Seq, left, full, o.Cost, want), o)
+		s.findings[len(s.findings)-1].Rule = "RL-TRUTH-R"
+	}
+}
+
+// step judges the answer to a request that follows another one.
+func (s *series) step(o *timeline.Observation, left int64) {
+	s.compared++
+	cost := int64(0)
+	if o.Outcome == timeline.Allowed {
+		cost = o.Cost
+	}
+	s.spent += cost
+	before := s.told[s.last.Seq].Remaining
+	if least := before - cost; left < least && (cost > 0 || !s.CountsDenials()) {
+		s.find(false, least, left,
+			fmt.Sprintf("#%d says that %d remain, and #%d that %d do; it was %s and cost %d, so at "+
+				"least %d remain",
+				s.last.Seq, before, o.Seq, left, o.Outcome, cost, least), s.last, o)
+		return
+	}
+	from := s.told[s.start.Seq].Remaining
+	back, known := s.gained(s.start.Sent, o.FirstByte)
+	if most := from - s.spent + back; known && left > most {
+		s.find(true, most, left,
+			fmt.Sprintf("#%d says that %d remain, and #%d that %d do; %d were admitted after it, and "+
+				"at most %d came back in %s, so at most %d remain",
+				s.start.Seq, from, o.Seq, left, s.spent, back,
+				Seconds(o.FirstByte-s.start.Sent, time.Microsecond), most), s.start, o)
+	}
+}
+
+// find adds a finding. high: too many units are stated, otherwise too few.
+func (s *series) find(high bool, bound, left int64, text string, obs ...*timeline.Observation) {
+	f := result.Finding{Kind: result.RemainingLow, Seen: bound, Bound: left, Text: text}
+	if high {
+		f = result.Finding{Kind: result.RemainingHigh, Seen: left, Bound: bound, Text: text}
+	}
+	s.findings = append(s.findings, Witness(f, obs...))
+}
+
+// gained returns the most units that the limit can give back to the partition in a span. known=false: that is
+// not known.
+func (s *series) gained(from, to time.Duration) (units int64, known bool) {
+	for _, p := range s.Limit {
+		back, ok := s.gainedBy(p, from, to)
+		if !ok {
+			return 0, false
+		}
+		units = max(units, back)
+	}
+	return units, len(s.Limit) > 0
+}
+
+// gainedBy is gained for one policy.
+func (s *series) gainedBy(p spec.Policy, from, to time.Duration) (int64, bool) {
+	h := &s.Header
+	slack := max(h.Tick, p.Tick) + 2*h.ClockError + h.Drift(to)
+	span, fastest := to-from+slack, spec.Rate{N: max(p.Rate.N, p.RateTo), Per: p.Rate.Per}
+	switch {
+	case p.Fixed():
+		return 0, s.sameWindow(p, from-slack, to+slack)
+	case p.Windowed():
+		// The window before may have counted more than its quota.
+		if p.Count == spec.CountAll {
+			fastest.N = max(fastest.N, s.counted(from-2*p.LongestWindow()-slack, to, p))
+		}
+		return fastest.Units(span) + 1, span < p.Rate.Per
+	case p.HasWindow():
+		return s.counted(from-p.LongestWindow()-slack, to-p.Rate.Per+slack, p), true
+	default:
+		return fastest.Units(span) + p.Fill, span < time.Hour
+	}
+}
+
+// counted returns the most units that p counts of requests that may have been decided in a span.
+func (s *series) counted(from, to time.Duration, p spec.Policy) int64 {
+	var units int64
+	for i := range s.obs {
+		o := &s.obs[i]
+		counts := o.Outcome != timeline.Denied || p.Count == spec.CountAll || p.Count == spec.CountOwn
+		if counts && o.Sent <= to && DecidedBy(o) >= from {
+			units += o.Cost
+		}
+	}
+	return units
+}
+
+// sameWindow tells whether a span surely lies in one fixed window.
+func (s *series) sameWindow(p spec.Policy, from, to time.Duration) bool {
+	h := &s.Header
+	switch p.Align {
+	case spec.AlignFirst:
+		return s.fresh && to-s.obs[0].Sent < p.Rate.Per
+	case spec.AlignClock, "":
+		if h.Started.IsZero() {
+			return false
+		}
+		zero, w := h.Started.UnixNano(), int64(p.Slot())
+		return (zero+int64(from-h.WallError))/w == (zero+int64(to+h.WallError))/w
+	default:
+		return false
+	}
+}

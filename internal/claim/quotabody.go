@@ -1,0 +1,312 @@
+package claim
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// toldBody judges that the body of a denial says the same as its header fields and its status line, in the
+// same unit. No standard names the members. It reads names that products send (retry_after, retryAfter,
+// limit, reset_at, status). A wait that only the body states is checked against the limit.
+func (j *quotaJudge) toldBody(id string) result.Claim {
+	denials := Denied(j.Target)
+	wrong := map[string][]*timeline.Observation{}
+	first := map[string]string{}
+	var order []string
+	compared := 0
+	for _, o := range denials {
+		m := membersOf(o)
+		if len(m) > 0 {
+			compared++
+		}
+		for _, name := range []string{"retryafter", "limit", "resetat", "status"} {
+			text := j.conflict(o, m, name)
+			if text == "" {
+				continue
+			}
+			if len(wrong[name]) == 0 {
+				order, first[name] = append(order, name), text
+			}
+			wrong[name] = append(wrong[name], o)
+		}
+	}
+	var findings []result.Finding
+	for _, name := range order {
+		obs := wrong[name]
+		findings = append(findings, Count(result.BodyConflict, obs,
+			fmt.Sprintf("#%d: %s; so in %s: %s", obs[0].Seq, first[name],
+				text.Plural(len(obs), "denial"), Seqs(obs))))
+	}
+	if compared == 0 && len(denials) > 0 {
+		return moot(id, "no denial states a wait, a limit, a reset or a status in a JSON body")
+	}
+	return result.Settle(id, fmt.Sprintf("the bodies of %s were compared with their fields",
+		text.Plural(compared, "denial")), result.Of(compared, "denials with numbers in their body"),
+		findings...)
+}
+
+// member is a number or text of a body, with the name that the body gives it.
+type member struct{ name, value string }
+
+// number returns the value as a number.
+func (m member) number() (float64, bool) {
+	x, err := strconv.ParseFloat(m.value, 64)
+	return x, err == nil && !math.IsInf(x, 0) && !math.IsNaN(x)
+}
+
+// aliases are the names of the members that are read, in lower case without dashes and underscores.
+var aliases = map[string]string{
+	"retryafter": "retryafter", "retryafterseconds": "retryafter", "retryin": "retryafter",
+	"limit": "limit", "window": "window", "windowseconds": "window",
+	"resetat": "resetat", "resettime": "resetat", "resetsat": "resetat",
+	"status": "status", "statuscode": "status",
+}
+
+// membersOf returns the members of a denial's body by the names of aliases. It reads a JSON object and the
+// objects in it, as far as the body was kept. It leaves out a member if two of that name contradict each
+// other.
+func membersOf(o *timeline.Observation) map[string]member {
+	body := strings.TrimSpace(o.Body)
+	if body == "" || body[0] != '{' || !IsText(body) {
+		return nil
+	}
+	out, unsure := map[string]member{}, map[string]bool{}
+	scanMembers(body, func(m member) {
+		key := aliases[plainName(m.name)]
+		if key == "" {
+			return
+		}
+		known, has := out[key]
+		unsure[key] = unsure[key] || has && known.value != m.value
+		out[key] = m
+	})
+	maps.DeleteFunc(out, func(key string, _ member) bool { return unsure[key] })
+	return out
+}
+
+// scanMembers calls tell with each member of a JSON text that is no object and no list, up to where the text
+// is cut off.
+func scanMembers(text string, tell func(member)) {
+	d := json.NewDecoder(strings.NewReader(text))
+	d.UseNumber()
+	var open []json.Delim // the objects and lists around it
+	var name string
+	named := false // the next token is the value of name
+	for {
+		token, err := d.Token()
+		if err != nil {
+			return
+		}
+		mark, isMark := token.(json.Delim)
+		switch {
+		case mark == '{' || mark == '[':
+			open, named = append(open, mark), false
+		case isMark:
+			open, named = open[:len(open)-1], false
+		case named:
+			tell(member{name, fmt.Sprint(token)})
+			named = false
+		case open[len(open)-1] == '{':
+			name, _ = token.(string)
+			named = true
+		}
+	}
+}
+
+// plainName returns the name of a member in lower case, without dashes and underscores.
+func plainName(name string) string {
+	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+}
+
+// conflict says how a member of a body contradicts its denial. Empty: it does not.
+func (j *quotaJudge) conflict(o *timeline.Observation, m map[string]member, name string) string {
+	x, ok := m[name]
+	if !ok {
+		return ""
+	}
+	switch name {
+	case "retryafter":
+		return j.waitConflict(o, x)
+	case "limit":
+		return j.limitConflict(o, x, m["window"])
+	case "resetat":
+		return j.resetConflict(o, x)
+	default:
+		return statusConflict(o, x)
+	}
+}
+
+// statusConflict compares a status in a body with that of the denial. The rule PD-STATUS does this for a
+// problem.
+func statusConflict(o *timeline.Observation, x member) string {
+	n, isNumber := x.number()
+	isStatus := isNumber && n >= 100 && n <= 599
+	if MediaType(o) == ProblemJSON || !isStatus || n == float64(o.Status) {
+		return ""
+	}
+	return fmt.Sprintf("its body says %s: %s, but its status is %d", x.name, x.value, o.Status)
+}
+
+// sinceEpoch is the least number that is no wait, but an instant in seconds or parts of seconds.
+const sinceEpoch = 1e9
+
+// waitConflict compares a wait in a body with Retry-After or, if there is none, with the limit. Either may be
+// rounded to the next second. An instant is not compared.
+func (j *quotaJudge) waitConflict(o *timeline.Observation, x member) string {
+	t, ok := Told(o)
+	n, isNumber := x.number()
+	if !isNumber || n >= sinceEpoch {
+		return ""
+	}
+	if !ok {
+		return j.aloneWait(o, x, n)
+	}
+	slack := 1.0
+	if t.IsDate {
+		slack += 2 // its Date is cut to the second and may be old
+	}
+	want := t.For.Seconds()
+	near := func(n float64) bool { return math.Abs(n-want) <= slack }
+	if near(n) {
+		return ""
+	}
+	text := fmt.Sprintf("its body says %s: %s, but its field %s", x.name, x.value, t)
+	if near(n / 1000) {
+		text += " (the body counts milliseconds, the field counts seconds)"
+	}
+	return text
+}
+
+// aloneWait checks a wait that no field states against the limit, and against the denials that followed. A
+// name without a unit may count milliseconds. The wait is then too long only if that reading is refuted too.
+func (j *quotaJudge) aloneWait(o *timeline.Observation, x member, n float64) string {
+	again := j.again()[o.Seq]
+	denied := func(after float64) bool {
+		return again != nil && after > 0 && (again.Sent-o.FirstByte-j.slackUntil(again)).Seconds() >= after
+	}
+	says := fmt.Sprintf("its body says %s: %s", x.name, x.value)
+	if denied(n) {
+		return says + fmt.Sprintf(", no Retry-After says more, but #%d was denied %s later, with no "+
+			"admission in between", again.Seq, Seconds(again.Sent-o.FirstByte, time.Millisecond))
+	}
+	need, ok := j.LongestNeed(o, Wait{})
+	if !ok || n <= need.Seconds() || plainName(x.name) != "retryafterseconds" && !denied(n/1000) {
+		return ""
+	}
+	return says + ", and at most " + Seconds(need, time.Second) + " could be needed"
+}
+
+// slackUntil returns by how much less time than measured may have passed for the limiter between an earlier
+// answer and o.
+func (j *quotaJudge) slackUntil(o *timeline.Observation) time.Duration {
+	h, tick := &j.Header, time.Duration(0)
+	for _, p := range j.LimitOf(o) {
+		tick = max(tick, p.Tick)
+	}
+	return max(h.Tick, tick) + 2*h.ClockError + h.Drift(o.FirstByte)
+}
+
+// deniedAgain returns for denials, by Seq, the last denial of their partition and cost that was decided
+// before anything else can have been admitted. It is empty if denials leave a trace.
+//
+//	admitted   denied   denied   denied   admitted
+//	           |------- again -->|
+func (j *quotaJudge) deniedAgain() map[int]*timeline.Observation {
+	out := map[int]*timeline.Observation{}
+	if j.Shared || len(j.Limit) == 0 {
+		return out
+	}
+	for _, p := range j.ByPartition() {
+		obs := p.Observations
+		of, ok := j.CountedBy(len(obs), func(i int) *timeline.Observation { return &obs[i] })
+		if !ok || of.Limit.Completes() || of.CountsDenials() || slices.ContainsFunc(of.Limit, renewed) {
+			continue
+		}
+		ended := make([]time.Duration, len(obs)) // when all earlier ones that may be admitted were decided
+		end := time.Duration(-1)
+		for i := range obs {
+			if ended[i] = end; !IsDenial(&obs[i]) {
+				end = max(end, DecidedBy(&obs[i]))
+			}
+		}
+		next, last := reference.Never, (*timeline.Observation)(nil)
+		for i := len(obs) - 1; i >= 0; i-- {
+			o := &obs[i]
+			switch {
+			case !IsDenial(o):
+				next, last = o.Sent, nil
+				continue
+			case last != nil && last.Cost != o.Cost:
+				next, last = last.Sent, nil
+			}
+			if last == nil && o.FirstByte < next {
+				last = o
+			}
+			if last != nil && last != o && ended[i] < o.Sent {
+				out[o.Seq] = last
+			}
+		}
+	}
+	return out
+}
+
+// renewed tells whether denials may renew the state of p for a partition.
+func renewed(p spec.Policy) bool { return p.TTL > 0 || p.Refreshes() }
+
+// limitConflict compares a limit in a body with those of the fields or, if there are none, with the declared
+// limit.
+func (j *quotaJudge) limitConflict(o *timeline.Observation, x, window member) string {
+	n, err := strconv.ParseInt(x.value, 10, 64)
+	if err != nil {
+		return ""
+	}
+	at, _ := Date(o)
+	quotas, _ := headers.Quotas(o.Fields.Get, at)
+	quotas = slices.DeleteFunc(quotas, func(q headers.Quota) bool { return !q.HasLimit })
+	if slices.ContainsFunc(quotas, func(q headers.Quota) bool { return q.Limit == n }) {
+		return ""
+	}
+	if len(quotas) > 0 {
+		return fmt.Sprintf("its body says %s: %d, but its fields state a limit of %s", x.name, n,
+			strings.Join(limitsOf(quotas), ", "))
+	}
+	limit, unit := j.LimitOf(o), time.Duration(0)
+	if w, ok := window.number(); ok && w > 0 && w < 1e9 {
+		unit = time.Duration(w * float64(time.Second))
+	}
+	if len(limit) == 0 || declares(limit, n, unit) {
+		return ""
+	}
+	return fmt.Sprintf("its body says %s: %d, but %s%s", x.name, n, declaredText(limit),
+		unnamedUnit(n, limit))
+}
+
+// resetConflict checks an instant in a body against the limit, like that of a field.
+func (j *quotaJudge) resetConflict(o *timeline.Observation, x member) string {
+	at, dated := Date(o)
+	q, ok := headers.ReadReset(x.value, at)
+	limit := j.LimitOf(o)
+	if !ok || !dated || q.Form == headers.Delta || len(limit) == 0 || limit.Completes() {
+		return ""
+	}
+	f := j.wrongReset(o, q, limit, nil)
+	if f == nil {
+		return ""
+	}
+	return fmt.Sprintf("its body says %s: %s, which is %s from its Date (%s)", x.name, Quote(x.value),
+		Seconds(q.Reset, time.Second), at.UTC().Format(http.TimeFormat))
+}

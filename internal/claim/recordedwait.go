@@ -1,0 +1,56 @@
+package claim
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// longestWaits returns an upper bound on the true wait at each denial, each under its own limit.
+func (r *Recording) longestWaits(longest LongestWaits) map[int]time.Duration {
+	waits := map[int]time.Duration{}
+	for _, limit := range r.Limits() {
+		if len(limit) == 0 {
+			continue
+		}
+		all := longest(r.Timeline, limit)
+		for i := range r.Observations {
+			o := &r.Observations[i]
+			if wait, ok := all[o.Seq]; ok && slices.Equal(r.LimitOf(o), limit) {
+				waits[o.Seq] = wait
+			}
+		}
+	}
+	return waits
+}
+
+// LongestWait returns an upper bound on the true wait at a denial. ok=false: none is known.
+func (r *Recording) LongestWait(d *timeline.Observation) (wait time.Duration, ok bool) {
+	wait, ok = r.waits()[d.Seq]
+	return wait, ok && wait != reference.Never
+}
+
+// LongestNeed returns the longest wait that d may state in the notation of t: the longest true wait rounded
+// up to whole seconds, and two seconds more for a date. A denial always waits for something, so it is at
+// least 1 s. ok=false: no wait is known to be long enough.
+func (r *Recording) LongestNeed(d *timeline.Observation, t Wait) (need time.Duration, ok bool) {
+	wait, ok := r.LongestWait(d)
+	if !ok {
+		return 0, false
+	}
+	need = max(time.Second, add(wait, time.Second-1).Truncate(time.Second))
+	if t.IsDate {
+		need = add(need, time.Second+StaleDate)
+	}
+	return need, true
+}
+
+// add returns a + b, or the largest duration if that overflows. Neither may be negative.
+func add(a, b time.Duration) time.Duration {
+	if a > reference.Never-b {
+		return reference.Never
+	}
+	return a + b
+}

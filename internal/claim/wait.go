@@ -1,0 +1,58 @@
+package claim
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// StaleDate is how old or how far ahead a Date may be, beyond its own second. Servers keep one for up to a
+// second, and some round it up.
+const StaleDate = time.Second
+
+// Date returns the Date of an answer. ok=false: it has none that can be read.
+func Date(o *timeline.Observation) (at time.Time, ok bool) {
+	v, ok := o.Fields.Get("Date")
+	if !ok {
+		return time.Time{}, false
+	}
+	t, err := headers.ParseDate(v)
+	return t, err == nil
+}
+
+// Wait is the wait that an answer states.
+type Wait struct {
+	// raw is the value as it was sent.
+	raw string
+	// For is its length, never negative. It is the largest duration if that cannot hold the wait.
+	For time.Duration
+	// IsDate: it is a date, which counts from the Date of the answer in whole seconds.
+	IsDate bool
+}
+
+// Told returns the wait of a valid Retry-After, if o has one. A date without a Date beside it states no wait.
+func Told(o *timeline.Observation) (Wait, bool) {
+	v, ok := o.Fields.Get("Retry-After")
+	if !ok {
+		return Wait{}, false
+	}
+	ra, err := headers.ParseRetryAfter(v)
+	if err != nil {
+		return Wait{}, false
+	}
+	base, hasDate := Date(o)
+	if ra.IsDate && !hasDate {
+		return Wait{}, false
+	}
+	return Wait{raw: v, For: ra.Wait(base), IsDate: ra.IsDate}, true
+}
+
+// String prints Retry-After: 1, or for a date the wait that it means.
+func (t Wait) String() string {
+	if t.IsDate {
+		return "Retry-After: " + Quote(t.raw) + ", " + Seconds(t.For, time.Second) +
+			" after its Date"
+	}
+	return "Retry-After: " + t.raw
+}

@@ -1,0 +1,95 @@
+package identify
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+)
+
+// Candidate is a kind and the policies of it that are left.
+type Candidate struct {
+	// Text names the kind. Class are its algorithms, which no request can tell apart.
+	Text  string
+	Class []spec.Algorithm
+	// Limit is one of the policies, with a round time.
+	Limit    spec.Limit
+	Measured result.Measured
+	// Against is what refutes Limit, where nothing of the kind is left.
+	Against     string
+	Least, Most time.Duration
+	// BanLeast and BanMost bound a ban; 0 for none.
+	BanLeast, BanMost time.Duration
+	// Beside is the second of two limits that must both admit. Limit has both. Nil for one limit.
+	Beside *Candidate
+	// Stated tells that answers state the window of Limit, which was not measured.
+	Stated bool
+	// Round tells that people may have written what is left: a time or a rate of two digits.
+	Round bool
+}
+
+// Worth says what was measured of c.
+func (c Candidate) Worth() string {
+	if c.Beside != nil {
+		first := c
+		first.Beside = nil
+		return first.Worth() + "; and " + c.Beside.Worth()
+	}
+	p := c.Limit[0]
+	if p.InFlight() {
+		return units(c.Measured.Burst) + " in flight at once"
+	}
+	if c.Stated {
+		return fmt.Sprintf("quota %s; its window is told, not measured: at least %s", units(c.Measured.Burst),
+			text.Brief(c.shortest()))
+	}
+	s := fmt.Sprintf("quota %s, ", units(c.Measured.Burst))
+	if c.BanMost > 0 {
+		s += fmt.Sprintf("ban %s..%s, ", text.Brief(c.BanLeast), text.Brief(c.BanMost))
+	}
+	if p.HasWindow() {
+		return s + fmt.Sprintf("window %s..%s", text.Brief(c.Least), text.Brief(c.Most))
+	}
+	return s + fmt.Sprintf("rate %s..%s/s", text.PerSecond(c.Measured.Rate.Lo, false),
+		text.PerSecond(c.Measured.Rate.Hi, true))
+}
+
+// units prints how many units are left: one number where it is known.
+func units(i result.Interval) string {
+	if i.LoSet && i.HiSet && i.Lo == i.Hi {
+		return fmt.Sprintf("%.6g", i.Lo)
+	}
+	return i.String()
+}
+
+// shortest is the shortest window that c may have, or the shortest time in which its bucket may fill.
+func (c Candidate) shortest() time.Duration {
+	if p := c.Limit[0]; !p.HasWindow() {
+		return c.Least * time.Duration(p.Full())
+	}
+	return c.Least
+}
+
+// Lasts tells whether the window of c may be a multiple of unit.
+func (c Candidate) Lasts(unit time.Duration) bool { return c.Most.Truncate(unit) >= c.Least }
+
+// Sharper is what would tell the time of a limit to 2 % that is known less well from far away.
+type Sharper struct {
+	// Trip is the slowest round trip, which is why the time is not known better.
+	Trip time.Duration
+	// Requests and Time estimate what it takes in addition.
+	Requests int
+	Time     time.Duration
+}
+
+// Sentence describes it for people.
+func (s *Sharper) Sentence() string {
+	return fmt.Sprintf("its time is not known to 2 %%, as answers take up to %s: the SPEC has the "+
+		"roundest time that is left; about %s in %s would narrow it", text.Brief(s.Trip),
+		text.Plural(s.Requests, "more request"), text.Brief(s.Time))
+}
+
+// Coarsest is the largest ratio between the ends of a time with which a limit is named from far away.
+const Coarsest = 1.25

@@ -1,0 +1,149 @@
+package identify
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// doubt divides doubtful boxes, the smallest first, until they are as narrow as the judge can tell.
+func (r *Region) doubt(tl *timeline.Timeline) {
+	var kept []Box
+	finest := r.finest(tl)
+	if r.Broad {
+		r.spread(tl, &r.Doubtful, mostBroad)
+	}
+	for r.Judgements > 0 && len(r.Doubtful) > 0 && !r.Over() {
+		last := len(r.Doubtful) - 1
+		b := r.Doubtful[last]
+		r.Doubtful = r.Doubtful[:last]
+		switch {
+		case r.Kind.Searched && !r.Shallow && !r.Fine && b.exact():
+			r.Tried = append(r.Tried, b)
+		case b.Q1 == b.Q2 && float64(b.T2) < float64(b.T1)*finest:
+			kept = append(kept, b)
+		default:
+			r.divide(tl, b)
+		}
+	}
+	r.Doubtful = append(r.Doubtful, kept...)
+}
+
+// Guess looks among doubtful boxes for a policy of one of some quotas that people would write, until one is
+// not refuted or it is late. Boxes of several quotas hold many policies, and one is tried of each.
+func (r *Region) Guess(tl *timeline.Timeline, quotas []int64, late func() bool) {
+	if r.Kind.Searched || r.Beside != nil { // there are others for these
+		return
+	}
+	for _, q := range quotas {
+		for _, b := range r.Doubtful {
+			if q < b.Q1 || q > b.Q2 {
+				continue
+			}
+			for _, t := range r.Kind.rounds(b) {
+				b.Q1, b.Q2, b.T1, b.T2 = q, q, t, t
+				if late() {
+					return
+				}
+				if !r.Refuted(tl, b) {
+					r.Live = append(r.Live, b)
+					return
+				}
+			}
+		}
+	}
+}
+
+// finest is the ratio between the ends of a time below which a doubtful box is kept as it is. Windows by the
+// clock repeat through the whole recording, so their lengths are told apart more finely. So is the unit of a
+// bucket that is never full, where no unit is known yet that explains all. Delays tell that of a queue.
+func (r *Region) finest(tl *timeline.Timeline) float64 {
+	const usual = 1.0005
+	if r.Kind.Base.Align != spec.AlignUnknown && (!r.Kind.Paced || r.Kind.Queue || len(r.Live) > 0) {
+		return usual
+	}
+	return min(usual, 1+float64(time.Millisecond)/float64(2*tl.End()+1))
+}
+
+// sharpen divides boxes at an end of what is left, since no experiment will narrow it.
+func (r *Region) sharpen(tl *timeline.Timeline) {
+	for r.Judgements > 0 && len(r.Live)+len(r.Doubtful) < 4*MostLive && !r.Over() {
+		boxes := &r.Live
+		i := r.atEnd(*boxes)
+		if j := r.atEnd(r.Doubtful); i < 0 || j >= 0 && r.Doubtful[j].Size() > r.Live[i].Size() {
+			boxes, i = &r.Doubtful, j
+		}
+		if i < 0 {
+			return
+		}
+		b := (*boxes)[i]
+		*boxes = slices.Delete(*boxes, i, i+1)
+		r.divide(tl, b)
+	}
+}
+
+// atEnd returns the largest box at an end of what is left; -1 where none is, or all are exact.
+func (r *Region) atEnd(boxes []Box) int {
+	if len(boxes) == 0 {
+		return -1
+	}
+	h := r.Hull()
+	return largest(boxes, func(b Box) bool {
+		return b.Q1 == h.Q1 || b.Q2 == h.Q2 || b.T1 == h.T1 || b.T2 == h.T2
+	})
+}
+
+// MostPinned is how many boxes of the only limit that is left are tried.
+const MostPinned = 200
+
+// Pinned returns a policy that explains the recording: the roundest near the first one that it finds. It
+// divides the live boxes, up to most, and then the doubtful ones. It reports false where it finds none in
+// time.
+func (r *Region) Pinned(tl *timeline.Timeline, most int, late func() bool,
+	explains func(Box) bool) (Box, bool) {
+	for _, open := range [][]Box{slices.Clone(r.Live), slices.Clone(r.Doubtful)} {
+		for i := 0; i < min(most, len(open)) && !late(); i++ {
+			for _, p := range []Box{open[i].Point(), open[i].middle()} {
+				if explains(p) {
+					return r.rounded(p, explains), true
+				}
+			}
+			lower, upper := open[i].halves()
+			for _, half := range []Box{lower, upper} {
+				if half.T1 < half.T2 && !r.Refuted(tl, half) {
+					open = append(open, half)
+				}
+			}
+		}
+	}
+	return Box{}, false
+}
+
+// rounded returns the roundest policy near p that explains the recording, as p does.
+func (r *Region) rounded(p Box, explains func(Box) bool) Box {
+	const steps = 12
+	at := func(t time.Duration) Box {
+		out := p
+		out.T1, out.T2 = t, t
+		return out
+	}
+	end := func(out time.Duration) time.Duration { // the last time that explains, from p on
+		in := p.T1
+		for range steps {
+			if middle := in + (out-in)/2; explains(at(middle)) {
+				in = middle
+			} else {
+				out = middle
+			}
+		}
+		return in
+	}
+	h, near := r.Hull(), p
+	near.T1, near.T2 = end(h.T1), end(h.T2)
+	if round := r.Kind.Conventional(near); explains(round) {
+		return round
+	}
+	return p
+}

@@ -1,0 +1,236 @@
+package identify
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Endpoint is an endpoint to ask, and what was recorded of it.
+type Endpoint struct {
+	// Load says where and how to send; its Classify is required.
+	Load load.Options
+	// Partition is the key of all requests; empty where they carry none.
+	Partition string
+	// DriftPPM is how far the clock of the target may drift from ours, in parts per million.
+	DriftPPM int64
+	// Polite waits as long as a denial asks for.
+	Polite bool
+
+	// caches counts the answers from caches, phases the recordings that were begun.
+	caches  headers.Caches
+	phases  int
+	started time.Time
+	header  timeline.Header
+	free    time.Duration
+	// mute: some denial did not say how long to wait.
+	mute bool
+	// trip is the least time from a request to its answer.
+	trip time.Duration
+	// jumped is transport.Clock.Jumped since the start, except in tests.
+	jumped func() time.Duration
+	// before counts the requests of finished rounds, last those of the present round.
+	before, last load.Progress
+}
+
+// Now is the time since the start of the recording.
+func (e *Endpoint) Now() time.Duration {
+	if e.started.IsZero() {
+		e.started = time.Now()
+		if e.Load.Families == nil { // else each phase might become another client
+			e.Load.Families = &transport.Families{}
+		}
+		if e.jumped == nil {
+			e.jumped = transport.Clock{Start: e.started}.Jumped
+		}
+	}
+	return time.Since(e.started)
+}
+
+// Wait is how long nothing must be sent from now on, because a denial asked for it.
+func (e *Endpoint) Wait() time.Duration { return max(0, e.free-e.Now()) }
+
+// Header is what is known about the clocks.
+func (e *Endpoint) Header() timeline.Header { return e.header }
+
+// Send sends a phase. It returns an error only where nothing can be sent at all.
+func (e *Endpoint) Send(ctx context.Context, p Phase) ([]timeline.Observation, error) {
+	if e.Now(); !e.silent(ctx, p.Rest) { // the first phase starts the recording
+		return nil, nil
+	}
+	plan := &timeline.Schedule{Phases: []timeline.Phase{{Name: p.Name, Shape: timeline.Constant}}}
+	for i := range p.Requests {
+		plan.Phases[0].Arrivals = append(plan.Phases[0].Arrivals, timeline.Arrival{Seq: i,
+			Partition: e.Partition,
+			Phase:     p.Name, At: time.Duration(i) * p.Every, Cost: 1})
+	}
+	return e.record(ctx, plan, e.paced(p), p.Until)
+}
+
+// record sends a plan until a time since the start of the recording (0: all of it), and waits for the
+// answers. Requests that are due later are not in the recording.
+func (e *Endpoint) record(ctx context.Context, plan *timeline.Schedule, o load.Options,
+	until time.Duration) ([]timeline.Observation, error) {
+	if until > 0 {
+		o.MaxDuration = max(1, until-e.Now())
+	}
+	if transport.AuditSlept(e.jumped) {
+		return nil, errSlept
+	}
+	began := time.Now()
+	tl, err := load.Record(ctx, plan, o)
+	if err != nil {
+		return nil, err
+	}
+	// the budget is reported elsewhere
+	tl.Header.Notes = slices.DeleteFunc(tl.Header.Notes, transport.CauseAtCeiling)
+	// The wall clock is read twice within a moment, so it hardly matters if somebody sets it.
+	e.keep(tl, began.Sub(e.started)+tl.Header.Started.Sub(began.Round(0)))
+	if slices.Contains(tl.Header.Notes, transport.CauseSlept) {
+		return tl.Observations, errSlept
+	}
+	return tl.Observations, nil
+}
+
+// errSlept ends the search: the times of what follows are not known.
+var errSlept = errors.New(transport.CauseSlept + " (ask again)")
+
+// silent waits for rest, or for as long as a denial asked. It reports false where ctx ended first.
+func (e *Endpoint) silent(ctx context.Context, rest time.Duration) bool {
+	timer := time.NewTimer(max(rest, e.Wait()))
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-timer.C:
+		return true
+	}
+}
+
+// paced returns the options of a phase. As many requests are under way as fit into the time of an answer.
+// That is one if answers come before the next request, so a stall does not release several at once. The phase
+// ends with its last denial, if polite with the first, and after MostLost errors in a row.
+func (e *Endpoint) paced(p Phase) load.Options {
+	if e.Polite && !e.mute {
+		p.Denials = 1
+	}
+	most := 1
+	if p.AtOnce > 0 {
+		most = p.AtOnce
+	} else if p.Every > 0 {
+		most += int(e.trip / p.Every)
+	}
+	free, admitted, denied, failed := make(chan struct{}, most), 0, 0, 0
+	for range most {
+		free <- struct{}{}
+	}
+	var mu sync.Mutex
+	o := e.round(&mu, free, func(out timeline.Outcome) {
+		switch out {
+		case timeline.Denied:
+			denied, failed = denied+1, 0
+		case timeline.Allowed:
+			admitted, failed = admitted+1, 0
+		default:
+			failed++
+		}
+	})
+	o.Next = func() bool {
+		lost := 0
+		select {
+		case <-free:
+		case <-time.After(lostAfter):
+			lost = 1
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		failed += lost
+		return !p.Over(admitted, denied) && failed < MostLost
+	}
+	return o
+}
+
+// round returns the options of the next round. Each outcome goes to seen under mu, and then to answered.
+// Progress counts all rounds together.
+func (e *Endpoint) round(mu *sync.Mutex, answered chan<- struct{}, seen func(timeline.Outcome)) load.Options {
+	o := e.Load
+	e.before, e.last = sum(e.last, e.before), load.Progress{}
+	if o.Progress != nil {
+		o.Progress = func(p load.Progress) {
+			e.last = p
+			e.Load.Progress(sum(p, e.before))
+		}
+	}
+	if e.phases++; o.PastCaches != "" {
+		o.PastCaches = fmt.Sprintf("%s-%d", o.PastCaches, e.phases)
+	}
+	o.Classify = func(status int) timeline.Outcome {
+		out := e.Load.Classify(status)
+		mu.Lock()
+		defer mu.Unlock()
+		seen(out)
+		select {
+		case answered <- struct{}{}:
+		default:
+		}
+		return out
+	}
+	return o
+}
+
+// sum adds the counts of b to those of a.
+func sum(a, b load.Progress) load.Progress {
+	a.Sent += b.Sent
+	a.Allowed += b.Allowed
+	a.Denied += b.Denied
+	a.Unknown += b.Unknown
+	return a
+}
+
+// lostAfter is how long the next request waits for a missing answer.
+const lostAfter = time.Second
+
+// keep adds a recording that began at from to the whole recording.
+func (e *Endpoint) keep(tl *timeline.Timeline, from time.Duration) {
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		result.DoubtCached(o, &e.caches)
+		o.At, o.Sent = o.At+from, o.Sent+from
+		if o.Answered {
+			o.FirstByte += from
+			if took := o.FirstByte - o.Sent; e.trip == 0 || took < e.trip {
+				e.trip = took
+			}
+		}
+		if o.Done > 0 {
+			o.Done += from
+		}
+		if wait, ok := ToldWait(o, e.started); e.Polite && ok {
+			e.free = max(e.free, o.FirstByte+wait)
+		} else if o.Outcome == timeline.Denied {
+			e.mute = true
+		}
+	}
+	notes := append(e.header.Notes, tl.Header.Notes...)
+	stalls := e.header.Stalls
+	for _, s := range tl.Header.Stalls {
+		stalls = append(stalls, timeline.Stall{From: s.From + from, To: s.To + from})
+	}
+	e.header = timeline.Header{Started: e.started.Round(0), WallError: tl.Header.WallError,
+		Tick:     max(tl.Header.Tick, clockStep),
+		DriftPPM: e.DriftPPM, Ended: tl.Header.Ended + from,
+		Notes: result.NoteCaches(notes, e.caches), Stalls: stalls}
+}
+
+// clockStep is the step that the clock of a limiter may have although nobody stated one. Many count in
+// milliseconds, HAProxy in steps of two.
+const clockStep = 2 * time.Millisecond

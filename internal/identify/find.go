@@ -1,0 +1,331 @@
+package identify
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Limit is what is known about the limit of the plain client.
+type Limit struct {
+	// Unfit says why nothing can be asked, such as an unknown quota; empty: it can.
+	Unfit string
+	// Quota is the most requests that are admitted at once.
+	Quota int64
+	// Spends is how many requests, one after the other, use up the quota.
+	Spends int
+	// Recovery is the silence after which the whole quota is back.
+	Recovery time.Duration
+	// Explains tells whether the limit may have admitted (result.UpperBound) or denied (result.LowerBound)
+	// as many requests of one client as a recording has.
+	Explains func(tl *timeline.Timeline, side result.Conformance) bool
+}
+
+// ClientsBudget is what the rounds may use.
+type ClientsBudget struct {
+	// At most Requests are sent, at least Every apart, none after Until. Trip is the time from a request to
+	// its answer.
+	Requests           int
+	Every, Trip, Until time.Duration
+}
+
+// mostErrors is how many answers may be errors before nothing more is asked.
+const mostErrors = 3
+
+// finder finds out, for each way, whether a client that differs in it has a quota of its own.
+type finder struct {
+	ClientsAsker
+	limit  Limit
+	budget ClientsBudget
+	out    *Found
+	ways   []Way
+	rows   map[string]result.Comparison
+	// errors counts the answers that are no decisions.
+	errors int
+}
+
+// Find finds out what tells clients apart. It sends nothing where l is unfit.
+func Find(ctx context.Context, a ClientsAsker, l Limit, b ClientsBudget) *Found {
+	f := &finder{ClientsAsker: a, limit: l, budget: b, ways: a.Ways(), rows: map[string]result.Comparison{},
+		out: &Found{Stopped: l.Unfit, Timeline: &timeline.Timeline{}}}
+	if ctx.Err() != nil {
+		f.out.Stopped = "interrupted"
+	}
+	f.ask(ctx)
+	for _, w := range f.ways {
+		row, asked := f.rows[w.ID]
+		if !asked && w.AliasOf != "" {
+			continue
+		}
+		if !asked {
+			row = f.row(w, NotShown, cmp.Or(w.Moot, f.out.Stopped, "not asked"))
+		}
+		f.out.Rows = append(f.out.Rows, row)
+	}
+	f.join()
+	f.out.Timeline.Header = a.Header()
+	f.out.Timeline.Header.Judged = timeline.Terms{Conformance: "none"}
+	return f.out
+}
+
+// join moves the requests that draw on the quota of the plain client into its partition. As clients of their
+// own they would seem to be denied for no reason.
+func (f *finder) join() {
+	all := f.out.Timeline.Observations
+	plain := slices.IndexFunc(all, func(o timeline.Observation) bool { return o.Phase == f.spend().Name })
+	for i := range all {
+		for _, w := range f.ways {
+			phase := strings.TrimPrefix(all[i].Phase, phasePrefix)
+			if (phase == w.ID || phase == afterPrefix+w.ID) && f.rows[w.ID].Observed == Shared {
+				all[i].Partition = all[plain].Partition
+			}
+		}
+	}
+}
+
+// ask asks about all ways: several in one round, then each way that this leaves open in a round of its own.
+//
+//	plain      a a a d d   d   d   d   d      the quota of 3 is used up
+//	path                 d           d        draws on the same quota
+//	address                  a   a            another quota, or units that came back: a round of its own
+func (f *finder) ask(ctx context.Context) {
+	queue := slices.Clone(f.ways)
+	for len(queue) > 0 && f.out.Stopped == "" {
+		var batch []Way
+		for len(queue) > 0 && len(batch) < int(min(f.limit.Quota, mostTogether)) {
+			w := queue[0]
+			if _, known := f.rows[w.AliasOf]; w.AliasOf != "" && !known && len(batch) > 0 {
+				break // this batch tells whether w is needed
+			}
+			if f.needed(w) {
+				batch = append(batch, w)
+			}
+			queue = queue[1:]
+		}
+		for _, w := range f.together(ctx, batch) {
+			if f.out.Stopped == "" {
+				f.alone(ctx, w)
+			}
+		}
+	}
+}
+
+// ClientsCosts is how many requests the first round takes at most, where spends requests use up the quota.
+func ClientsCosts(spends int, ways []Way) int {
+	own := 0
+	for _, w := range ways {
+		if w.AliasOf == "" && w.Moot == "" {
+			own++
+		}
+	}
+	return spends + 4*min(own, spends, mostTogether)
+}
+
+// mostTogether is the most ways that one round asks about.
+const mostTogether = 16
+
+// needed tells whether a way must be asked about. It notes why a way cannot be.
+func (f *finder) needed(w Way) bool {
+	if w.Moot != "" {
+		f.rows[w.ID] = f.row(w, NotShown, w.Moot)
+		return false
+	}
+	switch of := f.rows[w.AliasOf]; w.AliasOf {
+	case "":
+		return true
+	case Key:
+		return of.Observed == Separate
+	default:
+		return of.Observed != Shared
+	}
+}
+
+// together asks about several ways in one round. It returns the ways that the round leaves open.
+func (f *finder) together(ctx context.Context, batch []Way) []Way {
+	if len(batch) == 0 {
+		return nil
+	}
+	turns := []Turn{f.spend()}
+	for i := range 2 * len(batch) { // the second time in reverse order
+		w := &batch[min(i, 2*len(batch)-1-i)]
+		turns = append(turns, f.once(w, ""), f.once(nil, ""))
+	}
+	spent := newRound(f.send(ctx, turns))
+	var denied, later []Way
+	var again []Turn
+	for _, w := range batch {
+		switch own := spent.other[w.ID]; {
+		case answered(own, timeline.Unknown) == len(own) && len(own) > 0:
+			f.rows[w.ID] = f.row(w, NotShown, fmt.Sprintf("answered %d", own[0].Status))
+		case !spent.drawn(own):
+			later = append(later, w)
+		default:
+			denied = append(denied, w)
+			again = append(again, f.once(&denied[len(denied)-1], afterPrefix))
+		}
+	}
+	if f.out.Stopped != "" || len(denied) == 0 {
+		return later
+	}
+	whole := newRound(f.send(ctx, again))
+	for _, w := range denied {
+		switch own := whole.other[afterPrefix+w.ID]; {
+		case len(own) == 0 || lost(own) > 0:
+		case answered(own, timeline.Denied) > 0:
+			f.rows[w.ID] = f.row(w, NotShown, "denied although the quota was not used up")
+		default:
+			f.rows[w.ID] = f.row(w, Shared,
+				"denied 2 times after the quota was used up, but not after it came back")
+		}
+	}
+	return later
+}
+
+// alone asks about one way in a round of its own. The other client uses some units, the plain client sends
+// until its quota is used up, and the other client asks for a whole quota. The plain client must still be
+// denied at the end, unless the requests between changed its quota.
+func (f *finder) alone(ctx context.Context, w Way) {
+	some, more, still := f.once(&w, ""), f.once(&w, ""), f.once(nil, "")
+	some.Requests = max(1, int(f.limit.Quota)/3)
+	more.Requests = max(1, min(int(f.limit.Quota)+2, f.left()-f.limit.Spends-some.Requests-1))
+	more.Denials = 2
+	turns := []Turn{some, f.spend(), more, still}
+	if w.ID == Connection { // still would open a new one
+		turns = turns[:3]
+	}
+	seen := f.send(ctx, turns)
+	if len(seen) > 0 {
+		f.rows[w.ID] = f.compared(w, newRound(seen))
+	}
+}
+
+// once is one request of the client that differs in w; nil: of the plain client.
+func (f *finder) once(w *Way, when string) Turn {
+	t := Turn{Name: phasePrefix + "plain", Requests: 1, Every: f.budget.Every, Way: w}
+	if w != nil {
+		t.Name = phasePrefix + when + w.ID
+	}
+	return t
+}
+
+// spend uses up the quota as the plain client, until two requests are denied.
+func (f *finder) spend() Turn {
+	return Turn{Name: phasePrefix + "quota", Requests: f.limit.Spends, Every: f.budget.Every, Denials: 2}
+}
+
+// left is how many requests may still be sent.
+func (f *finder) left() int { return f.budget.Requests - len(f.out.Timeline.Observations) }
+
+// send sends a round after the silence in which the whole quota comes back. It sends nothing that exceeds the
+// budget. Stopped says why it did not, or why no other round follows.
+func (f *finder) send(ctx context.Context, turns []Turn) []timeline.Observation {
+	b, n := f.budget, 0
+	for _, t := range turns {
+		n += t.Requests
+	}
+	rest := max(f.limit.Recovery+b.Trip, f.Wait())
+	switch {
+	case n > f.left():
+		f.out.Stopped = fmt.Sprintf("it takes %s, and %d of the budget are left",
+			text.Plural(n, "request"), f.left())
+	case f.Now()+rest+time.Duration(n)*max(b.Every, b.Trip) > b.Until:
+		f.out.Stopped = fmt.Sprintf("it takes a rest of %s, and %s of the budget are left",
+			text.Brief(rest), text.Brief(max(0, b.Until-f.Now())))
+	}
+	if f.out.Stopped != "" {
+		return nil
+	}
+	seen, err := f.Turns(ctx, rest, b.Until, turns)
+	f.keep(seen)
+	switch {
+	case err != nil:
+		f.out.Stopped = err.Error()
+	case ctx.Err() != nil:
+		f.out.Stopped = "interrupted"
+	case f.errors >= mostErrors:
+		f.out.Stopped = text.Plural(f.errors, "request") + " had no answer, or an error for an " +
+			"answer"
+	}
+	return seen
+}
+
+// keep numbers what a round saw and adds it to the recording of all rounds.
+func (f *finder) keep(seen []timeline.Observation) {
+	tl := f.out.Timeline
+	for i := range seen {
+		o := &seen[i]
+		o.Seq, o.Cost = len(tl.Observations), 1
+		tl.Observations = append(tl.Observations, *o)
+		if o.Outcome == timeline.Unknown && (!o.Answered || o.Status >= 500) {
+			f.errors++
+		}
+	}
+	tl.Header = f.Header()
+}
+
+// compared says which quota the other client draws on, from the round of w alone.
+func (f *finder) compared(w Way, r round) result.Comparison {
+	other := r.other[w.ID]
+	plain, alone, both := f.oneClient(r.plain), f.oneClient(other), f.oneClient(slices.Concat(r.plain, other))
+	n, m := answered(r.plain, timeline.Allowed), answered(other, timeline.Allowed)
+	said := fmt.Sprintf("%d and %d admitted, but one quota gives %d", n, m, f.limit.Quota)
+	explains := f.limit.Explains
+	switch {
+	case m == 0:
+		return f.row(w, NotShown, "never admitted")
+	case !explains(plain, result.UpperBound):
+		return f.row(w, NotShown, "the plain requests beside it do not keep the limit")
+	case elsewhere(r.plain, other) != "":
+		return f.row(w, NotShown, elsewhere(r.plain, other))
+	case w.ID != Connection && !explains(alone, result.UpperBound): // a new one each turn
+		return f.row(w, Unlimited, fmt.Sprintf("%d admitted in a row, after the quota was used up", m))
+	case !explains(both, result.UpperBound):
+		return f.row(w, Separate, said)
+	case lost(r.plain)+lost(other) == 0 && !explains(plain, result.LowerBound) &&
+		explains(both, result.LowerBound):
+		return f.row(w, Shared, said+" and not more")
+	}
+	return f.row(w, NotShown, said+": one quota explains it, and two quotas do")
+}
+
+// oneClient is the recording of some requests as if one client had sent them all.
+func (f *finder) oneClient(seen []timeline.Observation) *timeline.Timeline {
+	out := &timeline.Timeline{Header: f.out.Timeline.Header, Observations: slices.Clone(seen)}
+	for i := range out.Observations {
+		out.Observations[i].Partition = ""
+	}
+	slices.SortStableFunc(out.Observations, timeline.BySent)
+	return out
+}
+
+// elsewhere says why the other client may have reached another resource; empty: nothing suggests it.
+func elsewhere(plain, other []timeline.Observation) string {
+	i, j := slices.IndexFunc(plain, allowed), slices.IndexFunc(other, allowed)
+	if i >= 0 && j >= 0 && plain[i].Status != other[j].Status {
+		return fmt.Sprintf("answered %d instead of %d: perhaps another resource", other[j].Status,
+			plain[i].Status)
+	}
+	return ""
+}
+
+// row is what was observed of a way. If each connection has a quota of its own, another way that changes the
+// connection proves nothing.
+func (f *finder) row(w Way, observed, detail string) result.Comparison {
+	moved := f.rows[Connection].Observed
+	if w.Moves && w.ID != Connection && observed != Shared && moved != Shared && observed != NotShown {
+		observed, detail = NotShown, "its requests came over another connection too"
+	}
+	row := result.Comparison{Attribute: w.Name, Plain: w.Plain, Other: w.Other, Expected: "either",
+		Observed: observed, Detail: detail, Verdict: result.Pass}
+	if observed == NotShown {
+		row.Verdict = result.Inconclusive
+	}
+	return row
+}

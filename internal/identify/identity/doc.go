@@ -1,2 +1,0 @@
-// Package identity is what `rlcheck identify` found out, and how it says so to people and to programs.
-package identity

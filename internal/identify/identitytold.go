@@ -1,0 +1,117 @@
+package identify
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Told is what the first answer and the first denial state about their limit. Nothing here relies on it.
+func Told(tl *timeline.Timeline) []string {
+	var out []string
+	told := map[string]bool{} // by dialect and window
+	add := func(o *timeline.Observation) {
+		date := tl.Header.Started.Add(o.FirstByte)
+		quotas, _ := headers.Quotas(o.Fields.Get, date)
+		for _, q := range quotas {
+			of := fmt.Sprint(q.Dialect, q.Window)
+			if told[of] {
+				continue
+			}
+			told[of] = true
+			text := string(q.Dialect) + ":"
+			if q.HasLimit {
+				text += fmt.Sprintf(" limit %d", q.Limit)
+			}
+			if q.Window > 0 {
+				text += " in " + q.Window.String()
+			}
+			if q.HasReset {
+				text += " reset in " + q.Reset.Round(time.Second).String()
+			}
+			out = append(out, text)
+		}
+		if v, has := o.Fields.Get("Retry-After"); has {
+			out = append(out, fmt.Sprintf("retry-after: %.40q", v))
+		}
+	}
+	denied := func(o timeline.Observation) bool { return o.Outcome == timeline.Denied }
+	if len(tl.Observations) > 0 {
+		add(&tl.Observations[0])
+	}
+	if i := slices.IndexFunc(tl.Observations, denied); i > 0 {
+		add(&tl.Observations[i])
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// ToldWait is how long a denial asks to wait (RFC 9110 section 10.2.3). started is when the clock of o was 0.
+// It reports false for other answers, and without the field.
+func ToldWait(o *timeline.Observation, started time.Time) (time.Duration, bool) {
+	v, has := o.Fields.Get("Retry-After")
+	if !has || o.Outcome != timeline.Denied {
+		return 0, false
+	}
+	after, err := headers.ParseRetryAfter(v)
+	if err != nil {
+		return 0, false
+	}
+	return max(0, after.Wait(started.Add(o.FirstByte))), true
+}
+
+// ToldLimit is the quota and the window that answers state for a limit of least to most units, of which quota
+// is the likeliest. It is a quota that the first denial states with its window, or that of which a new client
+// had used one request. After a request, a bucket (paced) is soon full, so this cannot be its quota.
+// Otherwise the window is the longest that the denial states; 0 for none.
+func ToldLimit(tl *timeline.Timeline, least, quota, most int64, paced bool) (int64, time.Duration) {
+	var longest time.Duration
+	for _, q := range toldQuotas(tl) {
+		if q.HasLimit && q.Limit >= least && q.Limit <= most && q.Window > 0 {
+			return q.Limit, q.Window
+		}
+		longest = max(longest, q.Window)
+	}
+	if q, window := toldAnew(tl); longest == 0 && !paced && q >= least && q <= most {
+		return q, window
+	}
+	return quota, longest
+}
+
+// toldAnew is the quota that the first answer states, and when it is to come back, if only that request has
+// used it. A window that it began is as long. The fields are in whole seconds of a clock that may be another
+// second's, so it is the roundest time near it. Both are 0 for other answers.
+func toldAnew(tl *timeline.Timeline) (int64, time.Duration) {
+	if len(tl.Observations) == 0 {
+		return 0, 0
+	}
+	const off = 1500 * time.Millisecond
+	o := &tl.Observations[0]
+	at := tl.Header.Started.Add(o.FirstByte)
+	if v, has := o.Fields.Get("Date"); has {
+		if date, err := headers.ParseDate(v); err == nil {
+			at = date
+		}
+	}
+	quotas, _ := headers.Quotas(o.Fields.Get, at)
+	for _, q := range quotas {
+		if q.HasLimit && q.HasRemaining && q.Remaining == q.Limit-1 && q.HasReset && q.Reset > off {
+			return q.Limit, Roundest(q.Reset-off, q.Reset+off)
+		}
+	}
+	return 0, 0
+}
+
+// toldQuotas are the quotas that the first denial states; may be empty.
+func toldQuotas(tl *timeline.Timeline) []headers.Quota {
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
+			quotas, _ := headers.Quotas(o.Fields.Get, tl.Header.Started.Add(o.FirstByte))
+			return quotas
+		}
+	}
+	return nil
+}

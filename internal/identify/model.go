@@ -1,0 +1,156 @@
+package identify
+
+import (
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// Model is one policy that is not refuted, brought to the end of the recording. Its predictions only choose
+// the next experiment.
+type Model struct {
+	kind  *Kind
+	point Box
+	// around is all that is left of the kind.
+	around Box
+	// Weight is its share of all models. All kinds have the same weight in all.
+	Weight  float64
+	Limiter reference.Limiter
+	State   reference.State
+	// last is when the last request was decided.
+	last time.Duration
+	// Missed counts the outcomes that it would not have produced, not even a moment earlier or later.
+	Missed int
+}
+
+// NewModel returns the model of a policy of a part of the kind; nil where there is none.
+func NewModel(r *Region, tl *timeline.Timeline, part *Kind, b Box) *Model {
+	limit := spec.Limit{part.Policy(b)}
+	if r.Beside != nil {
+		limit = append(limit, r.Beside.Kind.Policy(r.Beside.Hull().Point()))
+	}
+	for i, p := range limit {
+		if p.Align == spec.AlignUnknown {
+			limit[i] = r.Asker.Placed(tl, limit, i)
+		}
+	}
+	l, err := reference.NewLimit(limit)
+	if err != nil {
+		return nil
+	}
+	m := &Model{kind: r.Kind, point: b, around: r.Hull(), Limiter: l, State: l.Init()}
+	at := time.Duration(0)
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		half := time.Duration(0)
+		if o.Answered {
+			half = (o.FirstByte - o.Sent) / 2
+		}
+		at = m.follow(max(at, o.Sent+half), half, o.Outcome)
+	}
+	return m
+}
+
+// follow brings m past a request that was decided at an instant, give or take slack, and returns the instant.
+// A model that would have decided otherwise stays as close to what was seen as it can.
+func (m *Model) follow(at, slack time.Duration, seen timeline.Outcome) time.Duration {
+	s, d := m.Limiter.Step(m.State, at, 1)
+	switch {
+	case seen == timeline.Allowed && !d.Allow:
+		if d.RetryAfter > slack {
+			m.Missed++
+		}
+		if d.RetryAfter != reference.Never {
+			at += d.RetryAfter
+			s, _ = m.Limiter.Step(m.State, at, 1)
+		}
+	case seen == timeline.Denied && d.Allow:
+		if _, d = m.Limiter.Step(m.State, at-slack, 1); d.Allow {
+			m.Missed++
+		}
+		switch {
+		case m.kind.Base.Refresh == spec.RefreshAll: // this starts the window anew all the same
+			m.deny(at)
+			return at
+		case m.kind.Base.Count != spec.CountAll:
+			return at
+		}
+	}
+	m.State, m.last = s, at
+	return at
+}
+
+// deny brings m past a denied request at the last instant until at at which it denies one. It does nothing if
+// there is none since its last request.
+func (m *Model) deny(at time.Duration) {
+	const steps = 20
+	before, from := m.State, m.last
+	for range steps {
+		middle := from + (at-from)/2
+		if s, d := m.Limiter.Step(before, middle, 1); d.Allow {
+			at = middle
+		} else {
+			m.State, m.last, from = s, middle, middle
+		}
+	}
+}
+
+// Wait is the time from at until n units are free, if nobody asks meanwhile. Where denied requests count, a
+// request that is denied now would put that off.
+func (m *Model) Wait(at time.Duration, n int64) time.Duration {
+	const steps = 20
+	n = min(n, m.point.Q1)
+	_, d := m.Limiter.Step(m.State, at, n)
+	if d.Allow || d.RetryAfter == reference.Never || !m.kind.Counts() {
+		return d.RetryAfter
+	}
+	denied, free := time.Duration(0), d.RetryAfter
+	for range steps {
+		middle := denied + (free-denied)/2
+		if _, d := m.Limiter.Step(m.State, at+middle, n); d.Allow {
+			free = middle
+		} else {
+			denied = middle
+		}
+	}
+	return free
+}
+
+// Predict returns what phases show if each request is decided late after it is sent. It also returns the
+// state and the instant after them. Of a large phase, several requests are decided at once.
+func (m *Model) Predict(at, late time.Duration, phases []Phase) (seen, reference.State, time.Duration) {
+	const steps = 128
+	out, s := seen{}, m.State
+	for i, p := range phases {
+		n, units := &out[i], max(1, p.Requests/steps)
+		for at += p.Rest; !p.Over(n.Admitted, n.Denied); at += p.Every * time.Duration(units) {
+			next, d := m.Limiter.Step(s, at+late, int64(units))
+			for units > 1 && !d.Allow { // a smaller part may be admitted
+				units /= 2
+				next, d = m.Limiter.Step(s, at+late, int64(units))
+			}
+			if s = next; d.Allow {
+				n.Admitted += units
+			} else {
+				n.Denied++
+			}
+		}
+	}
+	return out, s, at
+}
+
+// seen is what an experiment is predicted to show: how many requests each phase admits and denies.
+type seen [maxPhases]struct{ Admitted, Denied int }
+
+// sent counts the requests of all phases.
+func (s seen) sent() (n int) {
+	for _, p := range s {
+		n += p.Admitted + p.Denied
+	}
+	return n
+}
+
+// maxPhases is the most phases of an experiment.
+const maxPhases = 3

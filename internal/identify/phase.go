@@ -1,0 +1,51 @@
+package identify
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/text"
+)
+
+// Phase is a part of an experiment: a silence, then requests one after the other.
+type Phase struct {
+	// Name says what the phase tells apart.
+	Name string
+	// Rest is the silence between the last answer and the first request.
+	Rest time.Duration
+	// Requests are sent Every apart, until Denials are denied or Admits are admitted; 0: all are sent.
+	Requests int
+	Every    time.Duration
+	Denials  int
+	Admits   int
+	// Until is the latest time of the last request, since the start of the recording; 0: none.
+	Until time.Duration
+	// AtOnce is how many requests may be under way at once; the next one waits for an answer then. 0: as many
+	// as fit into the time of an answer.
+	AtOnce int
+}
+
+// Over tells whether a phase ends after these outcomes.
+func (p Phase) Over(admitted, denied int) bool {
+	return admitted+denied >= p.Requests || p.Denials > 0 && denied >= p.Denials ||
+		p.Admits > 0 && admitted >= p.Admits
+}
+
+// Costs describes phases, with how many requests and how long they take.
+func Costs(phases []Phase) string {
+	most, lasts := 0, time.Duration(0)
+	var parts []string
+	for _, phase := range phases {
+		most, lasts = most+phase.Requests, lasts+phase.Rest+time.Duration(phase.Requests)*phase.Every
+		parts = append(parts, text.Plural(phase.Requests, "request"))
+		if phase.Rest > 0 {
+			parts[len(parts)-1] += " after a rest of " + text.Brief(phase.Rest)
+		}
+		if phase.Requests > 1 {
+			parts[len(parts)-1] += ", " + text.Brief(phase.Every) + " apart"
+		}
+	}
+	return fmt.Sprintf("%s (at most %s in %s)", strings.Join(parts, "; then "),
+		text.Plural(most, "request"), text.Brief(lasts))
+}

@@ -1,0 +1,182 @@
+package identify
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// Experiment is one or several phases, at most maxPhases where models predict it.
+type Experiment struct {
+	Phases []Phase
+}
+
+// Planner chooses the next experiment.
+type Planner struct {
+	Models []*Model
+	Now    time.Duration
+	// Made counts the experiments so far.
+	Made map[string]int
+	// Trip is the time from a request to its answer. Every is the shortest gap between requests, dense the
+	// shortest in a burst: less than every far away.
+	Trip, Every, Dense time.Duration
+	// Few tells that few windows fit the time.
+	Few bool
+	// Far tells that answers take longer than the shortest gap between requests.
+	Far bool
+	// Wait is how long nothing will be sent from now on.
+	Wait time.Duration
+	// requests and left are what is left of the budget.
+	Requests int
+	TimeLeft time.Duration
+	// Over tells that the time to plan is over; nil: it never is.
+	Over func() bool
+}
+
+// volley asks for as many requests as use up a quota, including what a bucket regains meanwhile.
+func (p *Planner) volley(name string, rest, every time.Duration) Phase {
+	most := 1
+	for _, m := range p.Models {
+		n := int(m.point.Q2)
+		if every < m.point.T1*3/4 {
+			n = m.kind.Spends(m.point, every)
+		}
+		most = max(most, n)
+	}
+	return Phase{Name: name, Rest: rest, Requests: most + 3, Every: every, Denials: 2}
+}
+
+// waits returns times at which models disagree on whether share of the quota is back: quantiles of what they
+// predict.
+func (p *Planner) waits(share float64) []time.Duration {
+	var all []time.Duration
+	for _, m := range p.Models {
+		n := max(1, int64(math.Round(share*float64(m.point.Q1))))
+		if w := m.Wait(p.Now, n); w != reference.Never && w < p.TimeLeft {
+			all = append(all, w)
+		}
+	}
+	slices.Sort(all)
+	all = slices.Compact(all)
+	if len(all) == 0 {
+		return nil
+	}
+	var out []time.Duration
+	for _, at := range []float64{0.1, 0.3, 0.5, 0.7, 0.9} {
+		i := int(at * float64(len(all)))
+		w := all[i]
+		if i+1 < len(all) {
+			w += (all[i+1] - w) / 2
+		}
+		w = max(w, p.Every, p.Wait)
+		out = append(out, w)
+	}
+	return append(out, max(p.Wait, all[len(all)-1]+all[len(all)-1]/50))
+}
+
+// alone tells whether one kind is left.
+func (p *Planner) alone() bool { return len(p.spread()) == 1 }
+
+// spread returns a model of each kind.
+func (p *Planner) spread() []*Model {
+	seen := map[*Kind]bool{}
+	var out []*Model
+	for _, m := range p.Models {
+		if !seen[m.kind] {
+			seen[m.kind] = true
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// Best returns the experiment that tells most for its cost, of those that there was time to weigh; false
+// where none tells anything.
+func (p *Planner) Best() (Experiment, bool) {
+	var out Experiment
+	most := 0.0
+	for _, e := range p.menu() {
+		if p.Over != nil && p.Over() {
+			break
+		}
+		if p.Made[e.Phases[0].Name] >= mostAlike && !p.alone() { // the models promise what does not come
+			continue
+		}
+		bits, cost := p.worth(e)
+		again := 1 + float64(p.Made[Family(e)])/4 + 2*float64(p.Made[e.Phases[0].Name])
+		if value := bits / cost / again; bits > 0.02 && value > most {
+			out, most = e, value
+		}
+	}
+	return out, most > 0
+}
+
+// mostAlike is how often an experiment is made while several kinds are left. Of one kind the same tells more
+// each time, as no two answers take equally long.
+const mostAlike = 4
+
+// Draw returns the model at a share of all weight.
+func (p *Planner) Draw(share float64) *Model {
+	for _, m := range p.Models {
+		if share -= m.Weight; share <= 0 {
+			return m
+		}
+	}
+	return p.Models[len(p.Models)-1]
+}
+
+// Family is the name of an experiment without its time.
+func Family(e Experiment) string {
+	name := e.Phases[0].Name
+	return name[:strings.LastIndexByte(name, '-')]
+}
+
+// Brief prints a time for the name of a phase.
+func Brief(d time.Duration) string {
+	for _, unit := range []time.Duration{time.Second, 10 * time.Millisecond, time.Millisecond} {
+		if d >= 10*unit {
+			return d.Round(unit).String()
+		}
+	}
+	return d.Round(time.Microsecond).String()
+}
+
+// promise is an experiment with what models predict of it.
+type promise struct {
+	Experiment
+	bits, Cost float64
+}
+
+// Shortlist returns the experiments to rehearse: of each family the most promising ones and one at random.
+func (p *Planner) Shortlist(r *rand.Rand) []promise {
+	const each = 2
+	byFamily := map[string][]promise{}
+	var names []string
+	for _, e := range p.menu() {
+		bits, cost := p.worth(e)
+		if cost >= 1 {
+			continue
+		}
+		name := Family(e)
+		if byFamily[name] == nil {
+			names = append(names, name)
+		}
+		byFamily[name] = append(byFamily[name], promise{e, bits, cost})
+	}
+	var out []promise
+	for _, name := range names {
+		all := byFamily[name]
+		slices.SortStableFunc(all, func(a, b promise) int {
+			return int(math.Copysign(1, b.bits/b.Cost-a.bits/a.Cost))
+		})
+		out = append(out, all[:min(each, len(all))]...)
+		if len(all) > each {
+			out = append(out, all[each+r.IntN(len(all)-each)])
+		}
+	}
+	return out
+}

@@ -1,0 +1,304 @@
+package identify
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// How many judgements a region may ask for after a phase, and before its kind is called the only one.
+const (
+	FewAsked  = 100
+	ManyAsked = 2500
+	// MostLive is into how many boxes the live boxes are divided.
+	MostLive = 12
+	// mostBroad is into how many boxes doubtful ones are divided before the smallest are divided first.
+	mostBroad = 24
+)
+
+// Region is what a recording leaves of a kind. Its boxes together hold every policy that is not refuted.
+type Region struct {
+	Kind *Kind
+	// Beside is another limit that must admit too; nil for none.
+	Beside *Region
+	// Each live box has a point that is not refuted. A doubtful box is only not refuted as a whole. The
+	// smallest doubtful boxes are divided first, so there are never many.
+	Live, Doubtful []Box
+	// Last is the box that was refuted last.
+	Last Box
+	// Judgements is how many judgements may still be asked for. Shallow tells that an exact search would take
+	// too long.
+	Judgements int
+	Shallow    bool
+	// Broad tells that the largest doubtful boxes are divided first, up to mostBroad boxes. Far from the
+	// target, small boxes stay doubtful, so large ones that are easy to refute would never have their turn.
+	Broad bool
+	// Sharp tells that the ends of what is left are narrowed too, since no experiment follows.
+	Sharp bool
+	// Parts is into how many boxes the live boxes are divided; 0: MostLive.
+	Parts int
+	// Over tells that the judge was asked for long enough.
+	Over  func() bool
+	Asker Asker
+	// searches is how many exact searches may still be asked for.
+	searches int
+	// Tried are boxes that were given up: no policy of them that was tried explains the recording. Fine tells
+	// that none is given up any more. Again is what was given up, but not refuted, of a kind that is gone;
+	// nil for nothing.
+	Tried []Box
+	Fine  bool
+	Again *Region
+	memory
+}
+
+// Empty tells whether the kind is refuted.
+func (r *Region) Empty() bool { return len(r.Live)+len(r.Doubtful) == 0 }
+
+// Hull returns the box around all that is left.
+func (r *Region) Hull() Box { return hull(append(slices.Clone(r.Live), r.Doubtful...)) }
+
+// With returns policies of r, together with all that is left of the other limit.
+func (r *Region) With(p spec.Policy) spec.Limit {
+	if r.Beside == nil {
+		return spec.Limit{p}
+	}
+	return spec.Limit{p, r.Beside.Kind.Policy(r.Beside.Hull())}
+}
+
+// parts is into how many boxes the live boxes are divided.
+func (r *Region) parts() int { return cmp.Or(r.Parts, MostLive) }
+
+// asUrgent has r judged for as long and as deeply as of.
+func (r *Region) asUrgent(of *Region) {
+	r.Shallow, r.Broad, r.Parts = of.Shallow, of.Broad, of.Parts
+	r.Over, r.Asker = of.Over, of.Asker
+}
+
+// split returns a region for each part of the kind, where little more is learnt about all parts together;
+// else r itself. At most two quotas may be left then, and the time must be open by at most a tenth, or by two
+// of the slowest answers. Two quotas stay: a counter that rounds up admits, except from rest, as one of a
+// unit less that does not round.
+func (r *Region) split(slow time.Duration) []*Region {
+	const near = 1.1
+	h := r.Hull()
+	if len(r.Kind.Parts) == 0 || h.Q1+1 < h.Q2 || float64(h.T2) > float64(h.T1)*near && h.T2-h.T1 > 2*slow {
+		return []*Region{r}
+	}
+	var out []*Region
+	for _, k := range r.Kind.Parts {
+		out = append(out, &Region{Kind: k, Beside: r.Beside, Live: slices.Concat(r.Live, r.Doubtful),
+			Tried: slices.Clone(r.Tried), Fine: r.Fine})
+	}
+	return out
+}
+
+// take sorts boxes into live and doubtful ones, and drops the refuted ones.
+func (r *Region) take(tl *timeline.Timeline, boxes ...Box) {
+	for _, b := range boxes {
+		switch {
+		case r.Refuted(tl, b):
+			r.Last = b
+		case !r.stands(tl, b) && !(r.Kind.Searched && b.exact() && r.hit(tl, b)):
+			r.Doubtful = append(r.Doubtful, b)
+		default:
+			r.Live = append(r.Live, b)
+		}
+	}
+}
+
+// takeInTime takes boxes until it is late. It returns the boxes that it did not judge.
+func (r *Region) takeInTime(tl *timeline.Timeline, boxes []Box) []Box {
+	for i, b := range boxes {
+		if r.Over() {
+			return boxes[i:]
+		}
+		r.take(tl, b)
+	}
+	return nil
+}
+
+// Narrow removes what tl refutes and divides the rest, by about asked judgements.
+func (r *Region) Narrow(tl *timeline.Timeline, asked int) {
+	r.Judgements, r.searches = asked, r.Kind.mostSearched()
+	if r.Broad {
+		r.searches *= 10 // far away bounds tell less, and a search takes milliseconds
+	}
+	r.searches = min(r.searches, asked)
+	live, doubtful := r.Live, r.Doubtful
+	r.Live, r.Doubtful = nil, nil
+	live = r.takeInTime(tl, live)
+	doubtful = r.takeInTime(tl, doubtful)
+	r.Live, r.Doubtful = append(r.Live, live...), append(r.Doubtful, doubtful...)
+	r.spread(tl, &r.Live, r.parts())
+	r.doubt(tl)
+	if r.Sharp {
+		r.sharpen(tl)
+	}
+}
+
+// Narrowed narrows r and the limit beside it, each together with all that is left of the other. It returns
+// what is left, by parts of the kind once they are told apart, or else the region that is gone.
+func (r *Region) Narrowed(tl *timeline.Timeline, asked int) (left []*Region, gone *Region) {
+	if a := r.Beside; a != nil {
+		a.asUrgent(r)
+		if a.Narrow(tl, asked); a.Empty() {
+			if again := a.revived(); again != nil {
+				a.Again = &Region{Kind: r.Kind, Beside: again, Live: r.Live, Doubtful: r.Doubtful, Fine: true}
+			}
+			return nil, a
+		}
+	}
+	if r.Narrow(tl, asked); r.Empty() {
+		r.Again = r.revived()
+		return nil, r
+	}
+	parts := r.split(Slowest(tl))
+	for _, part := range parts {
+		if len(parts) > 1 {
+			part.asUrgent(r)
+			part.Narrow(tl, asked)
+		}
+		if !part.Empty() {
+			left = append(left, part)
+		}
+	}
+	return left, nil
+}
+
+// spread divides the largest of boxes, which are r.Live or r.Doubtful, until there are most of them, or each
+// is exact.
+func (r *Region) spread(tl *timeline.Timeline, boxes *[]Box, most int) {
+	for r.Judgements > 0 && len(*boxes) < most && !r.Over() {
+		i := largest(*boxes, anyBox)
+		if i < 0 {
+			return
+		}
+		b := (*boxes)[i]
+		*boxes = slices.Delete(*boxes, i, i+1)
+		r.divide(tl, b)
+	}
+}
+
+func (r *Region) divide(tl *timeline.Timeline, b Box) {
+	lower, upper := b.halves()
+	r.take(tl, upper, lower)
+}
+
+// Cut restricts the times of r to an interval, unless nothing would be left.
+func (r *Region) Cut(from, to time.Duration) {
+	within := func(boxes []Box) (out []Box) {
+		for _, b := range boxes {
+			if b.T1, b.T2 = max(b.T1, from), min(b.T2, to); b.T1 <= b.T2 {
+				out = append(out, b)
+			}
+		}
+		return out
+	}
+	if live, doubtful := within(r.Live), within(r.Doubtful); len(live)+len(doubtful) > 0 {
+		r.Live, r.Doubtful = live, doubtful
+	}
+}
+
+// revived returns a region of what was given up of r, but not refuted; nil for nothing.
+func (r *Region) revived() *Region {
+	if len(r.Tried) == 0 {
+		return nil
+	}
+	return &Region{Kind: r.Kind, Beside: r.Beside, Doubtful: r.Tried, Fine: true}
+}
+
+// Points returns at most n policies, spread over the live boxes. It includes the doubtful boxes if there are
+// no live ones, or if doubtful.
+func (r *Region) Points(n int, doubtful bool) []Box {
+	boxes := r.Live
+	if len(boxes) == 0 || doubtful {
+		boxes = append(slices.Clone(r.Live), r.Doubtful...)
+	}
+	var out []Box
+	step := max(1, (len(boxes)+n-1)/n)
+	for i := 0; i < len(boxes); i += step {
+		out = append(out, boxes[i].middle())
+	}
+	return out
+}
+
+// Rate is the range of rates that are left, in units per second: that of h or of all boxes, whichever is
+// narrower. A rate may be known although the window is not.
+func (r *Region) Rate(h Box) result.Interval {
+	of := func(b Box) (lo, hi float64) {
+		units := func(q int64) float64 {
+			if r.Kind.Paced {
+				return float64(time.Second)
+			}
+			return float64(q) * float64(time.Second)
+		}
+		return units(b.Q1) / float64(b.T2), units(b.Q2) / float64(b.T1)
+	}
+	least, most := of(h)
+	lo, hi := math.Inf(1), 0.0
+	for _, b := range slices.Concat(r.Live, r.Doubtful) {
+		from, to := of(b)
+		lo, hi = min(lo, from), max(hi, to)
+	}
+	return result.Interval{Lo: max(least, lo), Hi: min(most, hi), LoSet: true, HiSet: true}
+}
+
+// Back is the silence after which a policy of r has its whole quota again.
+func (r *Region) Back(quota int64, t time.Duration) time.Duration {
+	switch {
+	case r.Kind.Paced:
+		return t * time.Duration(quota)
+	case r.Kind.Base.Weighs(): // it remembers the window before
+		return 2 * t
+	}
+	return t
+}
+
+// Recovery is the longest time in which all that r admits comes back.
+func (r *Region) Recovery() (out time.Duration) {
+	for _, one := range append(Besides([]*Region{r}), r) {
+		h := one.Hull()
+		if out = max(out, h.T2, h.D2); one.Kind.Paced {
+			out = max(out, h.T2*time.Duration(h.Q2))
+		}
+	}
+	return out
+}
+
+// Text names the kind of a region, or both kinds.
+func (r *Region) Text() string {
+	if r.Beside == nil {
+		return r.Kind.Text
+	}
+	return r.Beside.Kind.Text + " and " + r.Kind.Text
+}
+
+// Rare tells whether the kind of a region is looked for only after the usual ones.
+func (r *Region) Rare() bool {
+	return r.Kind.Seconds || r.Kind.Bans || r.Kind.Base.Start != "" || r.Beside != nil
+}
+
+// Standing returns the limit at a point of the first part of the kind that is not refuted; nil where all are.
+func (r *Region) Standing(tl *timeline.Timeline, b Box) spec.Limit {
+	for _, k := range r.Kind.Each() {
+		if l := r.With(k.Policy(b)); !r.Asker.Refuted(tl, l, result.Exact, false) {
+			return l
+		}
+	}
+	return nil
+}
+
+// Besides returns the other limits of regions.
+func Besides(regions []*Region) (out []*Region) {
+	for _, r := range regions {
+		if r.Beside != nil {
+			out = append(out, r.Beside)
+		}
+	}
+	return out
+}

@@ -1,0 +1,84 @@
+package identify
+
+import (
+	"slices"
+	"time"
+)
+
+// roundTimes are units of the times that people write, the roundest first.
+func roundTimes() []time.Duration {
+	return []time.Duration{24 * time.Hour, time.Hour, 10 * time.Minute, time.Minute, 10 * time.Second,
+		time.Second, 100 * time.Millisecond, 10 * time.Millisecond, time.Millisecond,
+		100 * time.Microsecond, 10 * time.Microsecond}
+}
+
+// roundness is the index in roundTimes of the first unit that divides t; 11 for none.
+func roundness(t time.Duration) int {
+	units := roundTimes()
+	if i := slices.IndexFunc(units, func(unit time.Duration) bool { return t%unit == 0 }); i >= 0 {
+		return i
+	}
+	return len(units)
+}
+
+// Round tells whether b holds a time that people would write: with two digits, or with a five after them.
+func (b Box) Round() bool {
+	step := time.Duration(1)
+	for step*100 <= b.T1 {
+		step *= 10
+	}
+	if step > 1 {
+		step /= 2
+	}
+	return (b.T1+step-1)/step*step <= b.T2
+}
+
+// rounds returns the times of b that people write: windows of two digits, or the units of such rates of a
+// bucket, a second or a minute.
+func (k *Kind) rounds(b Box) (out []time.Duration) {
+	if !k.Paced {
+		return rounds(b.T1, b.T2)
+	}
+	for _, per := range []time.Duration{time.Second, time.Minute} {
+		for step := time.Duration(1); step <= 10_000; step *= 10 {
+			for n := time.Duration(10); n < 100; n += 5 {
+				if t := per * 10 / (n * step); t >= b.T1 && t <= b.T2 {
+					out = append(out, t)
+				}
+			}
+		}
+	}
+	return out
+}
+
+// rounds returns the times of a closed interval that have two digits, ascending.
+func rounds(from, to time.Duration) (out []time.Duration) {
+	for step := time.Millisecond; step < to; step *= 10 {
+		for n := max(10, (from+step-1)/step); n < 100 && n*step <= to; n++ {
+			out = append(out, n*step)
+		}
+	}
+	return out
+}
+
+// Roundest returns the roundest duration of a closed interval.
+func Roundest(from, to time.Duration) time.Duration {
+	for _, unit := range roundTimes() {
+		if t := (from + unit - 1) / unit * unit; t <= to && t > 0 {
+			return t
+		}
+	}
+	return from + (to-from)/2
+}
+
+// Amid returns the roundest duration of a closed interval; of several the one nearest to its middle.
+func Amid(from, to time.Duration) time.Duration {
+	t := Roundest(from, to)
+	units, middle := roundTimes(), from+(to-from)/2
+	if i := roundness(t); i < len(units) {
+		if near := (middle + units[i]/2) / units[i] * units[i]; near >= from && near <= to {
+			return near
+		}
+	}
+	return t
+}

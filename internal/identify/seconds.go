@@ -1,0 +1,159 @@
+package identify
+
+import (
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// BySeconds tells whether one clock of whole seconds explains a recording, wherever its seconds begin. With
+// tick=1s the judge may read each request a second early, apart from all others, so it refutes little. Here
+// the place of the seconds is divided, and each request gets the readings that are possible there.
+func (a Asker) BySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
+	const first, finest = time.Second / 16, time.Millisecond
+	if Several(tl) { // each client may have a clock of its own
+		return true
+	}
+	exact := slices.Clone(limit)
+	exact[0].Tick, exact[0].TickSet = 0, false
+	var open [][2]time.Duration
+	last, most := 2*time.Second, 500
+	if p := limit[0]; p.Windowed() && p.Align == spec.AlignUnknown { // they may begin in any second
+		last, most = time.Second+p.Rate.Per, most*int(1+p.Rate.Per/time.Second)
+	}
+	for from := time.Second; from < last; from += first { // late ones read the second before
+		open = append(open, [2]time.Duration{from, from + first})
+	}
+	for range most {
+		if len(open) == 0 || a.Over() {
+			return a.Over()
+		}
+		end := len(open) - 1
+		from, to := open[end][0], open[end][1]
+		open = open[:end]
+		if a.contradicts(tl, exact, from, to) {
+			continue
+		}
+		if to-from <= finest {
+			return true
+		}
+		middle := from + (to-from)/2
+		open = append(open, [2]time.Duration{from, middle}, [2]time.Duration{middle, to})
+	}
+	return true
+}
+
+// contradicts tells whether no clock of whole seconds that is ahead by from to to explains a recording.
+func (a Asker) contradicts(tl *timeline.Timeline, limit spec.Limit, from, to time.Duration) bool {
+	stray := strays(&tl.Header, from, to)
+	if oneByOne(tl) {
+		return !followed(inSeconds(tl, from, to), limit, stray)
+	}
+	if stray { // any request may be read in the next second
+		to += time.Second
+	}
+	read := inSeconds(tl, from, to)
+	sure := read.Counts().Unknown == 0 || Slowest(read) >= time.Second // a lost one is read within two
+	return sure && (a.Refuted(read, limit, result.Exact, false) ||
+		a.Refuted(read, limit, result.Exact, true))
+}
+
+// oneByOne tells whether each request was sent after the previous answer.
+func oneByOne(tl *timeline.Timeline) bool {
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if !o.Answered || i > 0 && o.Sent < tl.Observations[i-1].FirstByte {
+			return false
+		}
+	}
+	return true
+}
+
+// reading is what a limit may remember after a request, and what its clock of whole seconds read: at, in the
+// second that began with tick.
+type reading struct {
+	state    reference.State
+	tick, at time.Duration
+}
+
+// followed tells whether a limit may have decided so on requests that came one after the other. It tries all
+// times that its clock of whole seconds may have read, which never goes back. A clock that strays reads the
+// next second throughout some seconds. It says yes where there are too many readings.
+func followed(read *timeline.Timeline, limit spec.Limit, stray bool) bool {
+	const most = 500
+	l, err := reference.NewLimit(limit)
+	if err != nil {
+		return true
+	}
+	ways := map[reading]bool{{state: l.Init()}: true}
+	for i := range read.Observations {
+		o, next := &read.Observations[i], map[reading]bool{}
+		for w := range ways {
+			for _, r := range w.later(o.Sent, o.FirstByte, stray) {
+				s, d := l.Step(r.state, r.at, 1)
+				if o.Outcome == timeline.Unknown { // decided or not
+					next[r] = true
+				} else if d.Allow != (o.Outcome == timeline.Allowed) {
+					continue
+				}
+				r.state = s
+				next[r] = true
+			}
+		}
+		if ways = next; len(ways) == 0 || len(ways) > most {
+			break
+		}
+	}
+	return len(ways) > 0
+}
+
+// later are the readings after r of a request in one of the seconds from first to last.
+func (r reading) later(first, last time.Duration, stray bool) (out []reading) {
+	for tick := max(r.tick, first); tick <= last; tick += time.Second {
+		if stray && tick == r.tick {
+			out = append(out, r)
+			continue
+		}
+		out = append(out, reading{r.state, tick, max(r.at, tick)})
+		if stray {
+			out = append(out, reading{r.state, tick, tick + time.Second})
+		}
+	}
+	return out
+}
+
+// timerLate is how late a timer that sets a clock may be.
+const timerLate = 50 * time.Millisecond
+
+// strays tells whether a clock that is ahead by from to to is set shortly before a second ends, so that a
+// late timer finds the next one. It is false for a target whose wall clock is not ours: there nobody knows.
+func strays(h *timeline.Header, from, to time.Duration) bool {
+	if h.WallError > timerLate {
+		return false
+	}
+	begin := time.Duration(h.Started.Add(-to - h.WallError).Nanosecond())
+	return begin+to-from+2*h.WallError >= time.Second-timerLate
+}
+
+// inSeconds is a recording with the times that a clock of whole seconds reads which is ahead by from to to.
+// Some such clocks are set by a timer, which may be late.
+func inSeconds(tl *timeline.Timeline, from, to time.Duration) *timeline.Timeline {
+	out, h := *tl, tl.Header
+	out.Header.Tick, out.Header.DriftPPM = 0, 0
+	slack := func(at time.Duration) time.Duration { return h.Tick + at/1_000_000*time.Duration(h.DriftPPM) }
+	out.Observations = slices.Clone(tl.Observations)
+	for i := range out.Observations {
+		o := &out.Observations[i]
+		o.Sent = max(0, o.Sent-slack(o.Sent)-timerLate+from).Truncate(time.Second)
+		if o.At = o.Sent; o.Answered {
+			o.FirstByte = (o.FirstByte + slack(o.FirstByte) + to).Truncate(time.Second)
+			o.Done = max(o.FirstByte, (o.Done + slack(o.Done) + to).Truncate(time.Second))
+		}
+	}
+	out.Header.Ended = max(out.End(), (h.Ended + slack(h.Ended) + to).Truncate(time.Second))
+	return &out
+}

@@ -1,0 +1,111 @@
+package identify
+
+import (
+	"maps"
+	"math"
+	"slices"
+	"time"
+)
+
+// worth returns how many bits e is expected to tell, and its cost as a share of the budget. Telling the kind
+// counts several times as much as telling its policies.
+func (p *Planner) worth(e Experiment) (bits, cost float64) {
+	all, ofKind, weights := map[seen]float64{}, map[*Kind]map[seen]float64{}, map[*Kind]float64{}
+	requests, within := 0.0, 0.0 // within is what the time of a decision leaves open
+	lates := []time.Duration{0, p.Trip / 2, p.Trip}
+	for _, m := range p.Models {
+		own := map[seen]float64{}
+		for _, late := range lates {
+			shown, _, _ := m.Predict(p.Now, late, e.Phases)
+			own[shown] += m.Weight / float64(len(lates))
+			requests += m.Weight * float64(shown.sent()) / float64(len(lates))
+		}
+		if ofKind[m.kind] == nil {
+			ofKind[m.kind] = map[seen]float64{}
+		}
+		weights[m.kind] += m.Weight
+		for k, share := range own {
+			all[k] += share
+			ofKind[m.kind][k] += share
+		}
+		within += entropy(own, m.Weight)
+	}
+	total, kindly := entropy(all, 1), 0.0
+	for _, m := range p.spread() {
+		kindly += entropy(ofKind[m.kind], weights[m.kind])
+	}
+	bits = total - within + kindWorth*(total-kindly)
+	var lasts, volleys time.Duration
+	for _, phase := range e.Phases {
+		all := time.Duration(phase.Requests) * phase.Every
+		if lasts += phase.Rest + p.Trip; phase.Denials == 0 {
+			lasts += all
+		} else {
+			volleys += all
+		}
+	}
+	if requests > float64(p.Requests) || lasts+volleys > p.TimeLeft {
+		return 0, 1
+	}
+	cost = requests/float64(p.Requests) + float64(lasts)/float64(p.TimeLeft)
+	if p.Few && 2*lasts > p.TimeLeft { // nothing that it tells could be followed up
+		cost *= lastWorth
+	}
+	if p.Far && p.alone() { // planning costs little there
+		return bits, cost + 0.01
+	}
+	return bits, cost + 0.05
+}
+
+// lastWorth is how many times as much an experiment costs after which no other of its length fits.
+const lastWorth = 3
+
+// kindWorth is how many times as much it counts to tell the kind.
+const kindWorth = 3
+
+// entropy is the entropy of shares of whole in bits, times whole. The order of its sum is fixed, so that a
+// seed always gives the same result.
+func entropy[K comparable](shares map[K]float64, whole float64) (bits float64) {
+	for _, w := range slices.Sorted(maps.Values(shares)) {
+		bits -= w * math.Log2(w/whole)
+	}
+	return bits
+}
+
+// Prune drops the models of a kind, which begin at first, that miss more outcomes than its best one does. Of
+// windows by the clock, a length that is refuted has no phase, and its prediction leads astray.
+func (p *Planner) Prune(first int) {
+	whole := 0.0
+	for _, m := range p.Models[first:] {
+		whole += m.Weight
+	}
+	kept := truest(p.Models[first:])
+	for _, m := range kept {
+		m.Weight = whole / float64(len(kept))
+	}
+	p.Models = append(p.Models[:first], kept...)
+}
+
+// Weigh lowers the weight of models that miss more outcomes.
+func (p *Planner) Weigh() {
+	least, whole := math.MaxInt, 0.0
+	for _, m := range p.Models {
+		least = min(least, m.Missed)
+	}
+	for _, m := range p.Models {
+		m.Weight /= float64(int(1) << min(m.Missed-least, 20))
+		whole += m.Weight
+	}
+	for _, m := range p.Models {
+		m.Weight /= whole
+	}
+}
+
+// truest returns the models that miss the fewest outcomes.
+func truest(models []*Model) []*Model {
+	least := math.MaxInt
+	for _, m := range models {
+		least = min(least, m.Missed)
+	}
+	return slices.DeleteFunc(slices.Clone(models), func(m *Model) bool { return m.Missed > least })
+}

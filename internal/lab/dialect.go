@@ -1,0 +1,148 @@
+package lab
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// Dialect names a group of header fields that state a client's quota.
+type Dialect string
+
+// The dialects. None stands alone.
+const (
+	// XRateLimit is X-RateLimit-Limit, -Remaining and -Reset. Reset is in seconds since the Unix epoch,
+	// rounded up.
+	XRateLimit Dialect = "x-ratelimit"
+	// XRateLimitDelta is the same, with Reset in seconds from now.
+	XRateLimitDelta Dialect = "x-ratelimit-delta"
+	// RateLimitDraft is RateLimit-Policy and RateLimit of draft-ietf-httpapi-ratelimit-headers, which
+	// revisions -10 and -11 write alike. t is the time after which the client may count on more: after a
+	// denial that of the next admission, otherwise that of a full quota.
+	RateLimitDraft Dialect = "ratelimit-draft"
+	// RateLimitLegacy is RateLimit-Limit, -Remaining and -Reset of the drafts up to -06. Reset is in seconds
+	// from now.
+	RateLimitLegacy Dialect = "ratelimit-legacy"
+	// RetryAfterField is Retry-After on denials (RFC 9110 section 10.2.3).
+	RetryAfterField Dialect = "retry-after"
+	// None carries no field at all.
+	None Dialect = "none"
+)
+
+// The forms of Retry-After.
+const (
+	RetryAfterSeconds = "seconds"
+	RetryAfterDate    = "date"
+)
+
+// dialects is a set of dialects.
+type dialects struct{ x, xDelta, draft, legacy, retryAfter bool }
+
+// Dialects returns all dialects.
+func Dialects() []Dialect {
+	return []Dialect{XRateLimit, XRateLimitDelta, RateLimitDraft, RateLimitLegacy, RetryAfterField, None}
+}
+
+// dialectsOf returns the set of ds.
+func dialectsOf(ds []Dialect) (dialects, error) {
+	var set dialects
+	for _, d := range ds {
+		switch d {
+		case XRateLimit:
+			set.x = true
+		case XRateLimitDelta:
+			set.xDelta = true
+		case RateLimitDraft:
+			set.draft = true
+		case RateLimitLegacy:
+			set.legacy = true
+		case RetryAfterField:
+			set.retryAfter = true
+		case None:
+			if len(ds) > 1 {
+				return set, fmt.Errorf("target: dialect %q: it stands alone", None)
+			}
+		default:
+			var names []string
+			for _, d := range Dialects() {
+				names = append(names, string(d))
+			}
+			return set, fmt.Errorf("target: unknown dialect %q: the dialects are %s%s",
+				d, strings.Join(names, ", "), didYouMean(string(d), names))
+		}
+	}
+	if set.x && set.xDelta {
+		return set, fmt.Errorf("target: dialects %q and %q: they write the same fields", XRateLimit,
+			XRateLimitDelta)
+	}
+	return set, nil
+}
+
+// facts is what answers say of the declared limit, ready for header fields.
+type facts struct {
+	// quota is the most units that a full start admits at once: the least of all policies.
+	quota int64
+	// window is the time in which a used up quota comes back.
+	window time.Duration
+	// name is the draft's name of the policy with that quota.
+	name string
+	// limit and policy are the values of X-RateLimit-Limit and RateLimit-Policy.
+	limit, policy []string
+	// item is the beginning of RateLimit's value: the name, quoted.
+	item string
+	// hold is how long an admitted request is served before it is answered.
+	hold time.Duration
+}
+
+// factsOf describes limit. A policy is stated as its quota q and its window w. q is the most units that a
+// full start admits at once. w is the time in which a used up quota comes back. For a window they are Rate.N
+// and Rate.Per, for a bucket Burst and Burst*Per/N.
+//
+// The draft's w is a whole number of seconds greater than 0. If the window is none, w is left out, since it
+// is optional and a rounded window would promise another rate. One policy is named "default", several are
+// named "policy-1" and so on.
+func factsOf(limit spec.Limit) facts {
+	f := facts{quota: limit[0].Full(), window: windowOf(limit[0])}
+	items := make([]string, len(limit))
+	for i, p := range limit {
+		name := "default"
+		if len(limit) > 1 {
+			name = "policy-" + strconv.Itoa(i+1)
+		}
+		if i == 0 || p.Full() < f.quota {
+			f.quota, f.window, f.name = p.Full(), windowOf(p), name
+		}
+		items[i] = strconv.Quote(name) + ";q=" + strconv.FormatInt(p.Full(), 10)
+		if w := windowOf(p); w >= time.Second && w%time.Second == 0 {
+			items[i] += ";w=" + strconv.FormatInt(int64(w/time.Second), 10)
+		}
+	}
+	for _, p := range limit {
+		if p.Completes() {
+			f.hold = max(f.hold, p.HoldLeast)
+		}
+	}
+	f.limit = []string{strconv.FormatInt(f.quota, 10)}
+	f.policy = []string{strings.Join(items, ", ")}
+	f.item = strconv.Quote(f.name)
+	return f
+}
+
+// windowOf returns the time in which the used up quota of p comes back.
+func windowOf(p spec.Policy) time.Duration {
+	if p.HasWindow() {
+		return p.Rate.Per
+	}
+	return p.Recovery()
+}
+
+// ceilSeconds returns d in whole seconds, rounded up, or 0 for a negative d.
+func ceilSeconds(d time.Duration) int64 {
+	if d <= 0 {
+		return 0
+	}
+	return int64((d-1)/time.Second) + 1
+}

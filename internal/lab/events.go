@@ -1,0 +1,191 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strconv"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// errStoreGone is the error of a decision while the store is taken away.
+var errStoreGone = errors.New("target: the store was taken away")
+
+// Restart does to the target what a restart of the process does. A right target loses nothing, since its
+// state is kept elsewhere.
+func (t *Target) Restart() error {
+	if t.fault.restartForgets {
+		return t.forget()
+	}
+	return nil
+}
+
+// Reload reads the configuration again. limit replaces Options.Limit; empty keeps it. What partitions have
+// used stays used.
+func (t *Target) Reload(limit spec.Limit) error {
+	now := t.latest()
+	switch {
+	case t.fault.reloadIgnored:
+		return nil
+	case t.fault.reloadForgets && len(limit) == 0:
+		return t.forget()
+	case len(limit) == 0 || limit.String() == now.opts.Limit.String():
+		return nil
+	}
+	next, err := t.sibling(limit)
+	if err != nil {
+		return err
+	}
+	if !t.fault.reloadForgets {
+		next.decider = &carrying{old: now.decider, new: next.decider, was: now.opts.Limit.Full(),
+			full:  limit.Full(),
+			stale: t.fault.reloadKeepsLive, turn: make(chan struct{}, 1), known: map[string]bool{}}
+	}
+	t.next.Store(next)
+	return nil
+}
+
+// countDenial counts a denial in the target's own count.
+func (t *Target) countDenial(denied bool) {
+	if denied && !t.fault.uncounted {
+		t.denied.Add(1)
+	}
+}
+
+// Denials returns how many requests the target has denied, by its own count.
+func (t *Target) Denials() int64 { return t.denied.Load() }
+
+// StoreDown takes the store away: no request can be decided until StoreUp.
+func (t *Target) StoreDown() { t.down.Store(true) }
+
+// StoreUp brings the store back as it was.
+func (t *Target) StoreUp() error {
+	if t.fault.staysOpen {
+		return nil
+	}
+	t.down.Store(false)
+	t.waiting.flush()
+	if t.fault.outageForgets {
+		return t.forget()
+	}
+	return nil
+}
+
+// forget starts every partition again, also those of rules.
+func (t *Target) forget() error {
+	for i := range t.rules {
+		if l := t.rules[i].limited; l != nil && !t.rules[i].Barred {
+			if err := l.forget(); err != nil {
+				return err
+			}
+		}
+	}
+	next, err := t.sibling(t.latest().opts.Limit)
+	if err != nil {
+		return err
+	}
+	t.next.Store(next)
+	return nil
+}
+
+// carrying is a decider that takes over from another one. What a partition had used of the old one is also
+// used of the new one, at most all of it.
+type carrying struct {
+	old, new Decider
+	// was and full are what a full start admits at once, in the old decider and in the new one.
+	was, full int64
+	// stale leaves the partitions that the old decider knows to it.
+	stale bool
+	// turn lets one goroutine at a time take a partition over. It is no mutex, since a decider may take its
+	// time, and virtual time stands still while somebody waits for a mutex.
+	turn chan struct{}
+	// known are the partitions that were taken over, or that the old decider had never seen.
+	known map[string]bool
+}
+
+// Decide takes a partition over at its first request. Decisions are not serialised.
+func (c *carrying) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	d, err := c.deciderOf(ctx, key)
+	if err != nil {
+		return Ruling{}, err
+	}
+	return d.Decide(ctx, key, cost)
+}
+
+// deciderOf returns the decider of a partition. It takes the partition over if that is due.
+func (c *carrying) deciderOf(ctx context.Context, key string) (Decider, error) {
+	select {
+	case c.turn <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	defer func() { <-c.turn }()
+	if c.known[key] {
+		return c.new, nil
+	}
+	if m, ok := c.old.(interface{ Knows(string) bool }); c.stale && (!ok || m.Knows(key)) {
+		return c.old, nil
+	}
+	// Nothing admits more than a full start. So this is denied, and says how many units are left.
+	r, err := c.old.Decide(ctx, key, c.was+1)
+	if err != nil {
+		return nil, err
+	}
+	if used := min(c.was-r.Remaining, c.full); used > 0 {
+		taken, err := c.new.Decide(ctx, key, used)
+		if err != nil {
+			return nil, err
+		}
+		if taken.Complete != nil { // what is in flight now completes at the old one
+			taken.Complete()
+		}
+	}
+	c.known[key] = true
+	return c.new, nil
+}
+
+// NewControl returns a handler that makes something happen to t: POST /restart, /reload, /reload?limit=SPEC,
+// /store-down and /store-up. GET /denials returns its own count of denials. It answers 200 when that is done,
+// 400 for an invalid SPEC, 404 and 405 for anything else, and 500 for a failure.
+func NewControl(t *Target) http.Handler {
+	events := map[string]func(*http.Request) (int, error){
+		"/restart": func(*http.Request) (int, error) { return http.StatusInternalServerError, t.Restart() },
+		"/reload": func(r *http.Request) (int, error) {
+			text := r.URL.Query().Get("limit")
+			if text == "" {
+				return http.StatusInternalServerError, t.Reload(nil)
+			}
+			limit, err := spec.Parse(text)
+			if err != nil {
+				return http.StatusBadRequest, err
+			}
+			return http.StatusBadRequest, t.Reload(limit)
+		},
+		"/store-down": func(*http.Request) (int, error) { t.StoreDown(); return 0, nil },
+		"/store-up": func(*http.Request) (int, error) {
+			return http.StatusInternalServerError,
+				t.StoreUp()
+		},
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		event := events[r.URL.Path]
+		switch {
+		case r.URL.Path == "/denials" && r.Method == http.MethodGet:
+			writePlain(w, r, http.StatusOK, strconv.FormatInt(t.Denials(), 10)+"\n")
+		case event == nil:
+			writePlain(w, r, http.StatusNotFound,
+				"the events are /restart, /reload, /reload?limit=SPEC, /store-down and /store-up; "+
+					"GET /denials counts denials\n")
+		case r.Method != http.MethodPost:
+			w.Header().Set("Allow", http.MethodPost)
+			writePlain(w, r, http.StatusMethodNotAllowed, "an event is a POST\n")
+		default:
+			if status, err := event(r); err != nil {
+				writePlain(w, r, status, err.Error()+"\n")
+				return
+			}
+			writePlain(w, r, http.StatusOK, "done\n")
+		}
+	})
+}

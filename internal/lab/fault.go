@@ -1,0 +1,235 @@
+package lab
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sort"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+)
+
+// Fault is a deliberate defect. The zero value is no fault: a right target. Its hooks say what it changes. A
+// nil hook changes nothing.
+type Fault struct {
+	// Name is stable, lower case with dashes.
+	Name string
+	// Sentence says what a target with the fault does.
+	Sentence string
+	// Class is the class of docs/faults.md, a letter and a number. Empty: a class of its own.
+	Class string
+	// Citation is the address of a public report of a product with the fault, or the rule that it breaks.
+	Citation string
+	// Promise is what a target must promise for this to be a fault. Empty: it is always one.
+	Promise string
+	// Declared is what a scenario must declare of a target that is not embedded: PATH=VALUE. Empty: nothing.
+	Declared string
+	// Proxy: the fault is one of a proxy (NewProxy), not of a target (New).
+	Proxy bool
+
+	// fits says in a sentence which limits can show the fault. Empty: this limit can.
+	fits func(spec.Limit) string
+	// options edits the options before anything is built.
+	options func(*Options)
+	// policy edits each policy that is enforced. Answers still describe the declared policy.
+	policy func(spec.Policy) spec.Policy
+	// limiter replaces or wraps the limiter. Its states are never evicted.
+	limiter func(reference.Limiter, spec.Limit) reference.Limiter
+	// decider replaces the decider, which keeps the states.
+	decider func(Setup) Decider
+	// key edits the partition of a request.
+	key func(*http.Request, string) string
+	// network replaces the network under which a client without a name is counted, by its address.
+	network func(netip.Addr) string
+	// unlimited tells whether a request is let through without a decision.
+	unlimited func(*Target, *http.Request) bool
+	// pause returns how long the answer is held back.
+	pause func(Ruling) time.Duration
+	// drops: a denial ends the connection instead of an answer.
+	drops bool
+	// uncounted: denials are missing in the target's own count of them.
+	uncounted bool
+	// answer edits a finished answer.
+	answer func(*answer)
+	// reply edits a finished answer by its request, after answer.
+	reply func(*answer, *http.Request)
+	// price edits the cost of a request.
+	price func(*http.Request, int64) int64
+	// cap tells whether a cap is kept.
+	cap func(Cap) bool
+	// rule tells whether a rule is kept. zeroUnlimited lets through the requests that a rule bars. rawPaths
+	// compares paths as written. alsoCounted also counts requests under a rule with a limit by the limit of
+	// all others. exemptCounted does so for requests under a rule without one.
+	rule                                 func(*Rule) bool
+	rawPaths, alsoCounted, exemptCounted bool
+	zeroUnlimited                        bool
+	// These say what goes wrong at events. stall is how long a request waits for a store that is gone.
+	// queues: it waits until the store is back.
+	restartForgets, reloadForgets, reloadIgnored, reloadKeepsLive, outageForgets, staysOpen bool
+	queues                                                                                  bool
+	stall                                                                                   time.Duration
+	// proxy edits the options of a proxy.
+	proxy func(*ProxyOptions)
+}
+
+// Want is what a target needs beside its limit to show a fault. Empty: nothing.
+type Want string
+
+// The wants. The addresses of clients are known, some requests have a rule, something happens to the target
+// or to its store, or the target is embedded in a run. Only an embedded target has caps and owners of tokens.
+const (
+	WantAddresses Want = "addresses"
+	WantRule      Want = "rule"
+	WantEvent     Want = "event"
+	WantOutage    Want = "outage"
+	WantEmbedded  Want = "embedded"
+)
+
+// Wants returns what a target needs to show the fault.
+func (f Fault) Wants() Want {
+	owned := Options{Owned: true}
+	if f.options != nil {
+		f.options(&owned)
+	}
+	switch {
+	case f.network != nil:
+		return WantAddresses
+	case f.rule != nil, f.rawPaths, f.alsoCounted, f.exemptCounted, f.zeroUnlimited:
+		return WantRule
+	case f.restartForgets, f.reloadForgets, f.reloadIgnored, f.reloadKeepsLive:
+		return WantEvent
+	case strings.HasPrefix(f.Name, "outage-"):
+		return WantOutage
+	case f.cap != nil, !owned.Owned:
+		return WantEmbedded
+	}
+	return ""
+}
+
+// Fits returns "" if l can show the fault. Otherwise it returns a sentence with the rule that l breaks.
+func (f Fault) Fits(l spec.Limit) string {
+	if f.limiter != nil && l.Completes() {
+		return "the fault keeps no completions (declare a limit that charges at the decision)"
+	}
+	if f.fits != nil {
+		if why := f.fits(l); why != "" {
+			return why
+		}
+	}
+	if f.policy != nil && l.Completes() {
+		edited := slices.Clone(l)
+		for i := range edited {
+			edited[i] = f.policy(edited[i])
+		}
+		if _, err := reference.NewLimit(edited); err != nil {
+			return "no such limit sees completions (declare a limit that charges at the decision)"
+		}
+	}
+	return ""
+}
+
+// Faults returns all faults of targets and of proxies, ascending by name.
+func Faults() []Fault {
+	all := slices.Concat(policyFaults, limiterFaults, completionFaults, storeFaults, keyFaults,
+		attributeFaults, abuseFaults,
+		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults,
+		connectionFaults, timeFaults)
+	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
+	return all
+}
+
+// findFault returns the fault with the name, among those of a proxy or those of a target. The error lists
+// similar names.
+func findFault(name string, proxy bool) (Fault, error) {
+	if name == "" {
+		return Fault{}, nil
+	}
+	var names []string
+	for _, f := range Faults() {
+		if f.Name == name && f.Proxy == proxy {
+			return f, nil
+		}
+		if f.Name == name {
+			return Fault{}, fmt.Errorf("target: fault %q: it belongs to %s", name, place(f.Proxy))
+		}
+		if f.Proxy == proxy {
+			names = append(names, f.Name)
+		}
+	}
+	return Fault{}, fmt.Errorf("target: unknown fault %q: the faults of %s are %s%s",
+		name, place(proxy), strings.Join(names, ", "), didYouMean(name, names))
+}
+
+func place(proxy bool) string {
+	if proxy {
+		return "a proxy"
+	}
+	return "a target"
+}
+
+// faultFor returns the named fault for a target that serves l.
+func faultFor(name string, l spec.Limit) (Fault, error) {
+	f, err := findFault(name, false)
+	if err != nil {
+		return f, err
+	}
+	if why := f.Fits(l); why != "" {
+		return f, fmt.Errorf("target: fault %q: %s", name, why)
+	}
+	return f, nil
+}
+
+// didYouMean returns ` (did you mean "x"?)` for the nearest name, or "" if none is near.
+func didYouMean(written string, names []string) string {
+	best, distance := "", max(3, len(written)/2)
+	for _, n := range names {
+		if d := text.Edits(written, n); d < distance {
+			best, distance = n, d
+		}
+	}
+	if best == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %q?)", best)
+}
+
+// Which limits can show some faults.
+
+// oneBucket demands one bucket that refills continuously.
+func oneBucket(l spec.Limit) string {
+	if len(l) == 1 && l[0].Bucketed() && l[0].Refill != spec.RefillInterval {
+		return ""
+	}
+	return "it needs one token-bucket, gcra or leaky-bucket with continuous refill"
+}
+
+// onePolicy demands one policy that does not queue.
+func onePolicy(l spec.Limit) string {
+	if len(l) == 1 && !l[0].Queued() {
+		return ""
+	}
+	return "it needs one policy that denies rather than delays"
+}
+
+// quotaTwo demands policies that admit two units at once.
+func quotaTwo(l spec.Limit) string {
+	for _, p := range l {
+		if p.Full() < 2 {
+			return "it needs a limit of at least 2 units at once"
+		}
+	}
+	return ""
+}
+
+// untold demands policies that need not be told of completions.
+func untold(l spec.Limit) string {
+	if l.Completes() {
+		return "it needs a limit that is charged at the decision"
+	}
+	return ""
+}

@@ -1,0 +1,84 @@
+package lab
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// timeFaults take the time at the wrong moment, or read it at different times.
+var timeFaults = []Fault{
+	{
+		Name: "time-before-lock", Class: "A2",
+		Sentence: "takes the time before it waits for its lock, so time goes back if requests overtake " +
+			"one another",
+		Citation: "https://github.com/golang/go/issues/71360",
+		fits:     quickBucket(10), limiter: sloppy(WrongBucket{}),
+		decider: func(b Setup) Decider { return NewOvertaken(b, 20*time.Millisecond) },
+	},
+	{
+		Name: "ticks-lost", Class: "B9",
+		Sentence: "refills by a ticker of 50 ms, which comes 12.5 ms late after each request and never " +
+			"catches up",
+		Citation: "https://github.com/envoyproxy/envoy/issues/24282",
+		fits:     quickBucket(10),
+		limiter:  func(_ reference.Limiter, l spec.Limit) reference.Limiter { return NewTicked(l[0]) },
+	},
+	{
+		Name: "count-outlives-window", Class: "A12",
+		Sentence: "reads count and expiry of a window separately, so for the first quarter of a window " +
+			"it has the count of the previous one",
+		Citation: "https://github.com/express-rate-limit/rate-limit-redis/issues/216",
+		fits:     clockWindow,
+		limiter: func(_ reference.Limiter, l spec.Limit) reference.Limiter {
+			return Outlived{Quota: l[0].Rate.N, Window: l[0].Rate.Per}
+		},
+	},
+	{
+		Name: "reset-of-next-window", Class: "C13",
+		Sentence: "reads its clock again, 100 ms later, to state the reset: at the end of a window it " +
+			"states the reset of the next window",
+		Citation: "https://github.com/rack/rack-attack/issues/283",
+		fits:     clockWindow, answer: tellNextReset,
+	},
+}
+
+// quickBucket demands a bucket that gives back so many units a second: what a slower one loses or gains is
+// less than a unit for too long.
+func quickBucket(each int64) func(spec.Limit) string {
+	return func(l spec.Limit) string {
+		if why := oneBucket(l); why != "" {
+			return why
+		}
+		if l[0].Rate.Less(spec.Rate{N: each, Per: time.Second}) {
+			return fmt.Sprintf("a bucket slower than %d/s hides parts of a second (declare another)", each)
+		}
+		return ""
+	}
+}
+
+// clockWindow demands one fixed window that begins by the clock.
+func clockWindow(l spec.Limit) string {
+	if len(l) == 1 && l[0].Fixed() && (l[0].Align == "" || l[0].Align == spec.AlignClock) &&
+		l[0].Ban == 0 && l[0].Tick == 0 && l[0].Slots == 0 {
+		return ""
+	}
+	return "it needs one fixed-window aligned to the clock, without ban, tick and slots"
+}
+
+// toldLater is how much later the fault reset-of-next-window reads its clock again.
+const toldLater = 100 * time.Millisecond
+
+// tellNextReset states the end of the next window if that of the decision ends before the fields are made.
+func tellNextReset(a *answer) {
+	rest, window := a.ruling.Reset, a.target.facts.window
+	if rest > toldLater || rest <= 0 {
+		return
+	}
+	a.setQuota(a.ruling.Remaining, rest+window)
+	if len(a.header["Retry-After"]) > 0 {
+		a.setRetryAfter(rest + window)
+	}
+}

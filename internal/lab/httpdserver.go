@@ -1,0 +1,112 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/http2"
+)
+
+// Limits of the server.
+const (
+	// maxHeader is the most bytes of a header block.
+	maxHeader = 64 << 10
+	// idleTimeout is how long a connection stays open for the next request.
+	idleTimeout = 2 * time.Minute
+	// headerTimeout is how long a header block may take once it has begun.
+	headerTimeout = 10 * time.Second
+)
+
+// Server is an HTTP server that has begun to accept connections.
+type Server struct {
+	server   *http.Server
+	listener net.Listener
+	done     chan error
+}
+
+// ConnectionKey is the context key of the number of the connection, a uint64 from 1.
+type ConnectionKey struct{}
+
+// newServer returns a server of HTTP/1.1, and of HTTP/2 without TLS, whose connections keep what they read.
+func newServer(h http.Handler) *http.Server {
+	var accepted atomic.Uint64
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true)
+	protocols.SetUnencryptedHTTP2(true)
+	s := &http.Server{
+		Protocols: protocols,
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			ctx = context.WithValue(ctx, LinesKey{}, c.(*kept).lines)
+			return context.WithValue(ctx, ConnectionKey{}, accepted.Add(1))
+		},
+		ConnState: func(c net.Conn, state http.ConnState) {
+			if state == http.StateIdle {
+				c.(*kept).forget()
+			}
+		},
+		Handler: h, MaxHeaderBytes: maxHeader, IdleTimeout: idleTimeout, ReadHeaderTimeout: headerTimeout,
+		ErrorLog: log.New(io.Discard, "", 0),
+	}
+	http2.Configure(s)
+	return s
+}
+
+// ListenOptions say where a server may listen.
+type ListenOptions struct {
+	// AnyAddress allows addresses that other machines can reach.
+	AnyAddress bool
+}
+
+// Listen serves h at addr; "127.0.0.1:0" lets the kernel choose the port. It refuses an address outside of
+// the loopback interface, since our targets are made to be attacked.
+func Listen(h http.Handler, addr string) (*Server, error) { return ListenOptions{}.Listen(h, addr) }
+
+// Listen serves h at addr.
+func (o ListenOptions) Listen(h http.Handler, addr string) (*Server, error) {
+	tcp, err := net.ResolveTCPAddr("tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	if !o.AnyAddress && !tcp.IP.IsLoopback() {
+		return nil, fmt.Errorf("listen: address %q: other machines could reach it (write \"127.0.0.1:%d\")",
+			addr, tcp.Port)
+	}
+	l, err := net.ListenTCP("tcp", tcp)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w", err)
+	}
+	return On(l, h), nil
+}
+
+// On serves h to the connections that l accepts, on whatever network.
+func On(l net.Listener, h http.Handler) *Server {
+	s := &Server{listener: keepingListener{l}, done: make(chan error, 1), server: newServer(h)}
+	go func() { s.done <- s.server.Serve(s.listener) }()
+	return s
+}
+
+// Addr returns the address, with its port, that the server listens at.
+func (s *Server) Addr() string { return s.listener.Addr().String() }
+
+// URL returns the address as http://HOST:PORT/.
+func (s *Server) URL() string { return "http://" + s.Addr() + "/" }
+
+// Close stops accepting and waits until the requests in flight are answered, or ctx ends. It then closes all
+// connections. It returns the error that stopped the server earlier, if any.
+func (s *Server) Close(ctx context.Context) error {
+	err := s.server.Shutdown(ctx)
+	if err != nil {
+		err = s.server.Close()
+	}
+	if served := <-s.done; !errors.Is(served, http.ErrServerClosed) {
+		err = errors.Join(err, served)
+	}
+	return err
+}

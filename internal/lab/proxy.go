@@ -1,0 +1,201 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httputil"
+	"net/textproto"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// ProxyOptions say what a proxy does with the answers that it passes on. Only Upstream is required. With
+// nothing else, all end-to-end fields, the status and the body pass unchanged, and hop-by-hop fields are
+// removed (RFC 9110 section 7.6.1).
+type ProxyOptions struct {
+	// Upstream is the origin, http or https. Its path is put in front of each request's.
+	Upstream *url.URL
+	// Strip lists fields to drop, in any case. A name that ends in * stands for all names that begin so.
+	Strip []string
+	// Set replaces the values of fields, after Strip.
+	Set map[string]string
+	// Status replaces statuses.
+	Status map[int]int
+	// Cache keeps admissions (200) of GET for so long, and says so with Age and X-Cache; 0: none. A request
+	// with Cache-Control: no-cache passes it.
+	Cache time.Duration
+	// Edit edits an answer before Strip, Set and Status; nil: it does not.
+	Edit func(*http.Response, func() time.Time) error
+	// Retries is how often a denied request without a body is sent again.
+	Retries int
+	// Silent keeps denials too, and does not say that an answer comes from the cache.
+	Silent bool
+	// Transport sends the requests. nil: a transport that asks for no compression and uses no other proxy.
+	Transport http.RoundTripper
+	// Now is the clock of the cache and of Edit, time.Now by default.
+	Now func() time.Time
+}
+
+// NewPassing returns a handler that passes requests to o.Upstream. Requests pass unchanged, except for the
+// host, which is the upstream's, and hop-by-hop fields. If the upstream does not answer, the answer is 502. A
+// bad field name, value, status or upstream is an error.
+func NewPassing(o ProxyOptions) (http.Handler, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
+	if o.Transport == nil {
+		o.Transport = newTransport()
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Retries > 0 {
+		o.Transport = retrying{inner: o.Transport, times: o.Retries}
+	}
+	return cachedBy(&o, o.undated(&httputil.ReverseProxy{
+		Transport: o.Transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(o.Upstream)
+			r.Out.URL.RawQuery = r.In.URL.RawQuery // SetURL drops what it cannot parse
+			keepForwarded(r)
+		},
+		ModifyResponse: func(r *http.Response) error {
+			if o.Edit != nil {
+				if err := o.Edit(r, o.Now); err != nil {
+					return err
+				}
+			}
+			o.rewrite(r)
+			return nil
+		},
+		ErrorHandler: func(w http.ResponseWriter, r *http.Request, err error) {
+			// A client that left has no one to answer, and the server must not reuse its connection.
+			if r.Context().Err() != nil {
+				panic(http.ErrAbortHandler)
+			}
+			w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+			w.Header().Set("Cache-Control", "no-store")
+			w.WriteHeader(http.StatusBadGateway)
+			_, _ = io.WriteString(w, "the origin does not answer\n") // to HEAD, net/http sends no body
+		},
+		FlushInterval: -1,
+		ErrorLog:      log.New(io.Discard, "", 0),
+	})), nil
+}
+
+// newTransport returns a transport for many connections to one origin. It closes idle connections long before
+// our servers do. So no request meets a closed connection and is sent twice.
+func newTransport() *http.Transport {
+	return &http.Transport{
+		DisableCompression: true, MaxIdleConns: 0, MaxIdleConnsPerHost: 4096,
+		IdleConnTimeout: time.Minute, MaxResponseHeaderBytes: 64 << 10,
+		ResponseHeaderTimeout: time.Minute,
+	}
+}
+
+// check refuses options that cannot be sent.
+func (o *ProxyOptions) check() error {
+	var errs []error
+	if u := o.Upstream; u == nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		errs = append(errs, fmt.Errorf("proxy: upstream %q: an origin is http://HOST or https://HOST",
+			fmt.Sprint(o.Upstream)))
+	}
+	for _, name := range o.Strip {
+		if !IsToken(strings.TrimSuffix(name, "*")) && name != "*" {
+			errs = append(errs, fmt.Errorf("proxy: field name %q: a name is letters, digits and -, and may "+
+				"end in *", name))
+		}
+	}
+	for name, value := range o.Set {
+		if !IsToken(name) {
+			errs = append(errs, fmt.Errorf("proxy: field name %q: a name is letters, digits and -", name))
+		}
+		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {
+			errs = append(errs, fmt.Errorf("proxy: value %q of %s: a field value has no control characters",
+				value, name))
+		}
+	}
+	for from, to := range o.Status {
+		if from < 200 || from > 599 || to < 200 || to > 599 {
+			errs = append(errs, fmt.Errorf("proxy: status %d to %d: a final status is 200 to 599", from, to))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// rewrite applies Strip, Set and Status to r.
+func (o *ProxyOptions) rewrite(r *http.Response) {
+	for name := range r.Header {
+		if o.strips(name) {
+			delete(r.Header, name)
+		}
+	}
+	for name, value := range o.Set {
+		r.Header[textproto.CanonicalMIMEHeaderKey(name)] = []string{value}
+	}
+	if to, ok := o.Status[r.StatusCode]; ok {
+		r.StatusCode, r.Status = to, http.StatusText(to)
+	}
+}
+
+// strips tells whether Strip names a field.
+func (o *ProxyOptions) strips(name string) bool {
+	lower := strings.ToLower(name)
+	for _, pattern := range o.Strip {
+		prefix, isPrefix := strings.CutSuffix(strings.ToLower(pattern), "*")
+		if lower == prefix || isPrefix && strings.HasPrefix(lower, prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// undated keeps the server from adding a Date of its own if Date is stripped. Otherwise the server adds one
+// to an answer without (RFC 9110 section 6.6.1).
+func (o *ProxyOptions) undated(h http.Handler) http.Handler {
+	if _, set := o.Set["Date"]; set || !o.strips("Date") {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["Date"] = nil
+		h.ServeHTTP(w, r)
+	})
+}
+
+// keepForwarded passes on the fields about the client that ReverseProxy removes.
+func keepForwarded(r *httputil.ProxyRequest) {
+	for _, name := range []string{"Forwarded", "X-Forwarded-For", "X-Forwarded-Host", "X-Forwarded-Proto"} {
+		if v, ok := r.In.Header[name]; ok {
+			r.Out.Header[name] = v
+		}
+	}
+}
+
+// retrying sends a denied request again, at once.
+type retrying struct {
+	inner http.RoundTripper
+	times int
+}
+
+// RoundTrip returns the first answer that is no denial, or the last denial. Requests with a body are sent
+// once.
+func (t retrying) RoundTrip(r *http.Request) (*http.Response, error) {
+	for i := 0; ; i++ {
+		res, err := t.inner.RoundTrip(r)
+		again := err == nil && i < t.times && res.StatusCode == http.StatusTooManyRequests &&
+			(r.Body == nil || r.Body == http.NoBody)
+		if !again {
+			return res, err
+		}
+		if _, err := io.Copy(io.Discard, io.LimitReader(res.Body, 64<<10)); err != nil {
+			return res, nil
+		}
+		if err := res.Body.Close(); err != nil {
+			return nil, err
+		}
+	}
+}

@@ -1,0 +1,111 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"strconv"
+
+	"github.com/rlcheck/rlcheck/internal/fleet"
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// store keeps partitions in a Redis server, version 5 or later. Each decision is one script, so it is atomic
+// for all replicas of the limiter. Its time is the server's, in whole microseconds.
+type store struct {
+	client fleet.RedisClient
+	// stop stops the server inside the process. May be nil.
+	stop func()
+}
+
+// OpenRedis returns a store in the Redis server at a URL, as fleet.OpenRedis reads it. A cluster keeps each
+// partition on one node. A replica that takes over from a master may lack its last decisions, as Redis
+// replicates after it has answered.
+func OpenRedis(url string) (Store, error) {
+	client, err := fleet.OpenRedis(url)
+	if err != nil {
+		return nil, err
+	}
+	return &store{client: client}, nil
+}
+
+// OpenEmbeddedRedis returns a store in a Redis server inside the process. It makes about 3,000 decisions a
+// second, so it is for tests and first tries. A measured load needs a real server.
+func OpenEmbeddedRedis() (Store, error) {
+	url, stop, err := fleet.EmbedRedis()
+	if err != nil {
+		return nil, err
+	}
+	client, err := fleet.OpenRedis(url)
+	if err != nil {
+		stop()
+		return nil, err
+	}
+	return &store{client: client, stop: stop}, nil
+}
+
+// Decider returns the script for limit. The error says what the store cannot keep.
+func (s *store) Decider(limit spec.Limit) (Decider, error) {
+	if len(limit) == 0 {
+		return nil, errors.New("redis: no limit: a script keeps at least one policy")
+	}
+	rule, err := scriptFor(limit)
+	if err != nil {
+		return nil, err
+	}
+	digest := fnv.New64a()
+	// Write of a hash never fails.
+	_, _ = io.WriteString(digest, limit.String())
+	return &decider{
+		script: rule, prefix: "rlcheck:" + strconv.FormatUint(digest.Sum64(), 36) + ":{:",
+		flights: newFlights(s.client, fleet.RedisHash(rule.source), rule.source),
+	}, nil
+}
+
+// Close closes the connections, and an embedded server.
+func (s *store) Close() error {
+	err := s.client.Close()
+	if s.stop != nil {
+		s.stop()
+	}
+	return err
+}
+
+// decider runs the script of a limit. Its keys are rlcheck:LIMIT:{:PARTITION}, followed by :1, :2 and so on
+// for the logs. The hash tag is never empty, so that all of a partition is on one node of a cluster. Targets
+// with other limits have other keys.
+type decider struct {
+	script  script
+	prefix  string
+	flights *flights
+}
+
+// Decide runs the script, in one exchange with other requests of the same time. It does not begin if ctx has
+// ended. Once it has begun it is not cancelled, since nobody would know what was charged.
+func (d *decider) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	if err := ctx.Err(); err != nil {
+		return Ruling{}, err
+	}
+	reply, err := d.flights.run(d.call(key, cost)).Int64Slice()
+	if err != nil {
+		return Ruling{}, fmt.Errorf("redis: %w", err)
+	}
+	if want := 2 + perPolicy*len(d.script.policies); len(reply) != want {
+		return Ruling{}, fmt.Errorf("redis: script returned %d numbers: it has %d", len(reply), want)
+	}
+	return d.script.decision(cost, reply), nil
+}
+
+// call returns the keys and arguments of the script: KEYS and then ARGV.
+func (d *decider) call(key string, cost int64) call {
+	state := d.prefix + key + "}"
+	c := call{keys: 1 + d.script.logs, args: make([]any, 0, 2+d.script.logs+len(d.script.args))}
+	c.args = append(c.args, state)
+	for i := range d.script.logs {
+		c.args = append(c.args, state+":"+strconv.Itoa(i+1))
+	}
+	c.args = append(append(c.args, min(cost, exact-1)), d.script.args...)
+	return c
+}

@@ -1,0 +1,344 @@
+package lab
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/textproto"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// Options say what a Target serves. Only Limit is required.
+type Options struct {
+	// Limit is the declared limit. The target enforces it unless it has a fault.
+	Limit spec.Limit
+	// Fault names a deliberate defect (Faults). "": a right target.
+	Fault string
+	// PartitionHeader names the field whose value is the partition, "X-Api-Key" by default. A request without
+	// it is counted under the address of its client.
+	PartitionHeader string
+	// OneForAll counts all clients together, whatever they send.
+	OneForAll bool
+	// ClientHeader names the field in whose last element a trusted proxy writes the address of the client,
+	// such as "X-Forwarded-For". Empty: the address of the connection counts. It is read only for requests
+	// without a partition.
+	ClientHeader string
+	// CostHeader names the field with the units of a request, "X-Cost" by default. A request without it costs
+	// 1.
+	CostHeader string
+	// Dialect lists the groups of fields of answers. nil: XRateLimit, RateLimitDraft and RetryAfterField.
+	Dialect []Dialect
+	// RetryAfter is the form of Retry-After: "seconds" (default) or "date".
+	RetryAfter string
+	// DenyStatus is the status of a denial, 429 by default. DenyBody is its body, DenyQuotaExceeded by
+	// default.
+	DenyStatus int
+	DenyBody   DenyBody
+	// Store keeps the state of the partitions. nil: it is kept in memory. Close of the Target closes it.
+	Store Store
+	// OnStoreError is the answer while the store does not answer: "error" (default), "allow" or "deny".
+	// StoreFailed is called for every such request, by many goroutines. It may be nil.
+	OnStoreError OnStoreError
+	StoreFailed  func(error)
+	// AllowStatus is the status of an admission, 200 by default. It is 401 for a login whose guess is wrong.
+	AllowStatus int
+	// Owned: a partition is a token, OWNER.NUMBER, and all tokens of an owner are one client.
+	Owned bool
+	// Caps are limits on many clients together, in addition to the limit of each.
+	Caps []Cap
+	// Rules are separate limits for some requests. The first that fits counts.
+	Rules []Rule
+	// Replicas is the number of replicas behind the address, 1 by default. Counters is what they know of each
+	// other, "shared" by default. SyncEvery is how often synced replicas exchange that, a second by default.
+	// Balance says which one gets a request, "request" by default.
+	Replicas  int
+	Counters  Counters
+	SyncEvery time.Duration
+	Balance   Balance
+	// Now is the clock, time.Now by default. The target reads it once as wall time, and then follows its
+	// monotonic part.
+	Now func() time.Time
+	// Seed makes the random choices of faults repeatable.
+	Seed uint64
+}
+
+// Target is an http.Handler that limits requests. Many goroutines may use it.
+type Target struct {
+	opts    Options
+	fault   Fault
+	clock   *Clock
+	decider Decider
+	dates   dateCache
+	facts   facts
+	dialect dialects
+	keyName string
+	costHdr string
+	// client is the canonical name of Options.ClientHeader.
+	client string
+	// rules are those of Options.Rules with their limiters. next is the target that replaced this one, or
+	// nil. prefix separates the partitions of limiters in one store. down: the store is taken away.
+	rules  []ruled
+	next   atomic.Pointer[Target]
+	prefix string
+	down   atomic.Bool
+	// caps are those of Options.Caps that a fault leaves. turn lets one goroutine at a time ask them.
+	caps []capped
+	turn chan struct{}
+	// waiting are the decisions that a fault makes when the store is back.
+	waiting offlineQueue
+	// denied counts the denials, as a target's own metric does.
+	denied atomic.Int64
+	// storeErrors counts the requests that the store did not decide.
+	storeErrors atomic.Int64
+}
+
+// maxCost is the largest cost of a request. A larger one is refused with status 400 and not counted.
+const maxCost = 1 << 31
+
+// New returns a target for o. An unknown or unfitting fault, dialect or form is an error that lists the known
+// ones. A limit that the reference or the store does not support is an error too.
+func New(o Options) (*Target, error) {
+	if err := complete(&o); err != nil {
+		return nil, err
+	}
+	fault, err := faultFor(o.Fault, o.Limit)
+	if err != nil {
+		return nil, err
+	}
+	if fault.options != nil {
+		fault.options(&o)
+	}
+	t := &Target{
+		opts: o, fault: fault, clock: NewClock(o.Now), facts: factsOf(o.Limit),
+		keyName: textproto.CanonicalMIMEHeaderKey(o.PartitionHeader),
+		costHdr: textproto.CanonicalMIMEHeaderKey(o.CostHeader),
+		client:  textproto.CanonicalMIMEHeaderKey(o.ClientHeader),
+	}
+	if t.dialect, err = dialectsOf(o.Dialect); err != nil {
+		return nil, err
+	}
+	if t.decider, err = newDecider(&o, fault, t.clock); err != nil {
+		return nil, err
+	}
+	if err = t.addRules(); err != nil {
+		return nil, err
+	}
+	if err = t.addCaps(); err != nil {
+		return nil, err
+	}
+	return t, nil
+}
+
+// complete fills in the defaults of o and makes the checks that only New can make.
+func complete(o *Options) error {
+	if len(o.Limit) == 0 {
+		return errors.New("target: no limit: a target needs at least one policy")
+	}
+	if o.PartitionHeader == "" {
+		o.PartitionHeader = "X-Api-Key"
+	}
+	if o.CostHeader == "" {
+		o.CostHeader = "X-Cost"
+	}
+	if o.Dialect == nil {
+		o.Dialect = []Dialect{XRateLimit, RateLimitDraft, RetryAfterField}
+	}
+	if o.RetryAfter == "" {
+		o.RetryAfter = RetryAfterSeconds
+	}
+	if o.RetryAfter != RetryAfterSeconds && o.RetryAfter != RetryAfterDate {
+		return fmt.Errorf("target: form of Retry-After %q: it is %q or %q", o.RetryAfter, RetryAfterSeconds,
+			RetryAfterDate)
+	}
+	if o.DenyStatus == 0 {
+		o.DenyStatus = http.StatusTooManyRequests
+	}
+	if o.AllowStatus == 0 {
+		o.AllowStatus = http.StatusOK
+	}
+	if o.DenyStatus < 200 || o.DenyStatus > 599 {
+		return fmt.Errorf("target: status of a denial %d: a final status is 200 to 599", o.DenyStatus)
+	}
+	var err error
+	if o.OnStoreError, err = o.OnStoreError.complete(); err != nil {
+		return err
+	}
+	if o.DenyBody, err = o.DenyBody.complete(); err != nil {
+		return err
+	}
+	if err = completeReplicas(o); err != nil {
+		return err
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	return nil
+}
+
+// completeReplicas fills in the defaults of o about replicas and checks them.
+func completeReplicas(o *Options) error {
+	o.Replicas = max(o.Replicas, 1)
+	if o.Counters == "" {
+		o.Counters = CountersShared
+	}
+	if o.Balance == "" {
+		o.Balance = BalanceRequest
+	}
+	if o.SyncEvery == 0 {
+		o.SyncEvery = time.Second
+	}
+	switch {
+	case o.Counters != CountersShared && o.Counters != CountersPrivate &&
+		o.Counters != CountersSynced:
+		return fmt.Errorf("target: counters %q: they are %q, %q or %q", o.Counters, CountersShared,
+			CountersPrivate, CountersSynced)
+	case o.Balance != BalanceRequest && o.Balance != BalanceConnection:
+		return fmt.Errorf("target: balance %q: it is %q or %q", o.Balance, BalanceRequest,
+			BalanceConnection)
+	case o.SyncEvery < 0:
+		return fmt.Errorf("target: time between exchanges %v: it is more than nothing", o.SyncEvery)
+	case o.Counters == CountersSynced && o.Limit.Completes():
+		return errors.New("target: counters that are exchanged late: they know of no completion (leave " +
+			"them shared or private)")
+	case o.Counters != CountersShared && o.Store != nil:
+		return errors.New("target: counters of each replica: a store is shared by all (leave the store away)")
+	}
+	return nil
+}
+
+// newDecider returns the decider for o, in the store or in memory, with the fault.
+func newDecider(o *Options, fault Fault, c *Clock) (Decider, error) {
+	limit := o.Limit
+	if fault.policy != nil {
+		limit = slices.Clone(limit)
+		for i := range limit {
+			limit[i] = fault.policy(limit[i])
+		}
+	}
+	if o.Store != nil {
+		if fault.limiter != nil || fault.decider != nil {
+			return nil, fmt.Errorf("target: fault %q: it lives in the memory store (leave the store away)",
+				fault.Name)
+		}
+		d, err := o.Store.Decider(limit)
+		if err != nil {
+			return nil, fmt.Errorf("target: %w", err)
+		}
+		return d, nil
+	}
+	limiter, err := reference.NewLimit(limit)
+	if err != nil {
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	if fault.limiter != nil {
+		limiter = fault.limiter(limiter, limit)
+	}
+	b := Setup{Limiter: limiter, Clock: c, Replicas: o.Replicas, Balance: o.Balance, Seed: o.Seed,
+		Limit: limit, KeepAll: fault.limiter != nil}
+	if fault.decider != nil {
+		return fault.decider(b), nil
+	}
+	return replicated(o, b), nil
+}
+
+// replicated returns the decider for the replicas of o.
+func replicated(o *Options, b Setup) Decider {
+	switch o.Counters {
+	case CountersPrivate:
+		return NewPrivate(b)
+	case CountersSynced:
+		return NewSyncing(b, o.SyncEvery)
+	}
+	// Replicas that share one state cannot be told apart.
+	return NewMemory(b)
+}
+
+// ServeHTTP decides r and answers: 200, or a denial. A request with a cost that is no positive integer is
+// answered 400 and not counted. One that the store could not decide is answered as OnStoreError says. It
+// returns without an answer if the client left while it was queued.
+func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	cost, ok := t.cost(r.Header)
+	if !ok {
+		writePlain(w, r, http.StatusBadRequest,
+			t.costHdr+": the cost of a request is an integer from 1 to 2147483648\n")
+		return
+	}
+	front := t
+	if t = front.governing(r); t == nil {
+		front.exempt(w, r, cost)
+		return
+	}
+	ruling, err := front.decideBy(t, r, cost)
+	front.countDenial(err == nil && !ruling.Allow || err != nil && t.opts.OnStoreError == StoreErrorDenies)
+	if err != nil {
+		t.storeFailed(w, r, err)
+		return
+	}
+	if ruling.Complete != nil {
+		defer ruling.Complete()
+	}
+	pause := ruling.Delay
+	if ruling.Allow {
+		pause += t.facts.hold
+	}
+	if t.fault.pause != nil {
+		pause += t.fault.pause(ruling)
+	}
+	if pause > 0 && !t.clock.SleepUntil(r.Context(), ruling.At+pause) {
+		return
+	}
+	if t.fault.drops && !ruling.Allow {
+		panic(http.ErrAbortHandler)
+	}
+	a := &answer{ruling: ruling, cost: cost, now: t.clock.At(), status: t.opts.AllowStatus, target: t,
+		header: w.Header()}
+	if pause == 0 {
+		a.now = ruling.At
+	}
+	a.render()
+	if t.fault.answer != nil {
+		t.fault.answer(a)
+	}
+	if t.fault.reply != nil {
+		t.fault.reply(a, r)
+	}
+	a.write(w, r)
+}
+
+// decide asks the decider for the partition of r.
+func (t *Target) decide(r *http.Request, cost int64) (Ruling, error) {
+	key := t.key(r)
+	if t.fault.unlimited != nil && t.fault.unlimited(t, r) {
+		free := reference.Decision{Allow: true, Remaining: t.facts.quota}
+		return Ruling{Decision: free, At: t.clock.At()}, nil
+	}
+	return t.decider.Decide(r.Context(), key, cost)
+}
+
+// cost returns the units of a request with header h. ok=false: they are no integer from 1 to maxCost.
+func (t *Target) cost(h http.Header) (int64, bool) {
+	v := h[t.costHdr]
+	if len(v) == 0 {
+		return 1, true
+	}
+	n, err := strconv.ParseInt(v[0], 10, 64)
+	return n, err == nil && n >= 1 && n <= maxCost
+}
+
+// Close releases what the target holds and closes its store. All requests must have ended.
+func (t *Target) Close() error {
+	var err error
+	if c, ok := t.decider.(interface{ Close() error }); ok {
+		err = c.Close()
+	}
+	if t.opts.Store != nil {
+		err = errors.Join(err, t.opts.Store.Close())
+	}
+	return err
+}

@@ -1,0 +1,165 @@
+package lab
+
+import (
+	"container/list"
+	"context"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/reference"
+)
+
+// NewDivided returns limiters that know nothing of each other and have a share of the limit each, in whole
+// units.
+func NewDivided(b Setup, shares int64) Decider {
+	b.Replicas = int(shares)
+	divided := slices.Clone(b.Limit)
+	for i := range divided {
+		p := &divided[i]
+		if p.Full() < shares {
+			return Nothing{Clock: b.Clock}
+		}
+		if p.Refills() {
+			p.Rate.Per *= time.Duration(shares)
+		}
+		*p = p.WithFull(p.Full() / shares)
+	}
+	limiter, err := reference.NewLimit(divided)
+	if err != nil {
+		return Nothing{Clock: b.Clock}
+	}
+	b.Limiter = limiter
+	return NewPrivate(b)
+}
+
+// racing reads and writes states without one lock around both.
+type racing struct {
+	Setup
+	mu     sync.Mutex
+	random *rand.Rand
+	states map[string]reference.State
+}
+
+// NewRacing returns limiters that read and write states without one lock around both.
+func NewRacing(b Setup) Decider {
+	return &racing{Setup: b, random: rand.New(rand.NewPCG(b.Seed, 1)), states: map[string]reference.State{}}
+}
+
+// Decide reads, waits, decides and writes. The lock guards the map, not the decision.
+func (r *racing) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	r.mu.Lock()
+	known, ok := r.states[key]
+	gap := time.Millisecond + time.Duration(r.random.Int64N(int64(4*time.Millisecond)))
+	r.mu.Unlock()
+	if !ok {
+		known = r.Limiter.Init()
+	}
+	if !r.Clock.SleepUntil(ctx, r.Clock.At()+gap) {
+		return Ruling{}, ctx.Err()
+	}
+	at := r.Clock.At()
+	known, d := r.Limiter.Step(known, at, cost)
+	r.mu.Lock()
+	r.states[key] = known
+	r.mu.Unlock()
+	ruling := Ruling{Decision: d, At: at}
+	if d.Allow && r.Limit.Completes() {
+		key = strings.Clone(key) // it may be a part of a header block, which is used again
+		ruling.Complete = func() { r.complete(key, cost) }
+	}
+	return ruling, nil
+}
+
+// complete ends a request. It does hold a lock.
+func (r *racing) complete(key string, cost int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.states[key] = reference.Complete(r.Limiter, r.states[key], r.Clock.At(), cost)
+}
+
+// evicting keeps a bounded number of partitions: those with the latest requests.
+type evicting struct {
+	Setup
+	bound int
+	mu    sync.Mutex
+	order *list.List // of *evictingCell, the latest in front
+	cells map[string]*list.Element
+}
+
+type evictingCell struct {
+	key   string
+	known reference.State
+}
+
+// NewEvicting returns a decider that keeps at most bound partitions.
+func NewEvicting(b Setup, bound int) Decider {
+	return &evicting{Setup: b, bound: bound, order: list.New(), cells: map[string]*list.Element{}}
+}
+
+// Decide forgets the partition that was silent longest if a new one finds no room.
+func (e *evicting) Decide(_ context.Context, key string, cost int64) (Ruling, error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at := e.Clock.At()
+	element := e.cells[key]
+	if element == nil {
+		if e.order.Len() == e.bound {
+			oldest := e.order.Remove(e.order.Back()).(*evictingCell)
+			delete(e.cells, oldest.key)
+		}
+		element = e.order.PushFront(&evictingCell{key: key, known: e.Limiter.Init()})
+		e.cells[key] = element
+	}
+	e.order.MoveToFront(element)
+	c := element.Value.(*evictingCell)
+	var d reference.Decision
+	c.known, d = e.Limiter.Step(c.known, at, cost)
+	return Ruling{Decision: d, At: at}, nil
+}
+
+// amnesiac forgets everything at regular times.
+type amnesiac struct {
+	Setup
+	every time.Duration
+	mu    sync.Mutex
+	age   time.Duration
+	now   *Memory
+}
+
+// NewAmnesiac returns a decider that forgets everything with a period of every.
+func NewAmnesiac(b Setup, every time.Duration) Decider {
+	return &amnesiac{Setup: b, every: every}
+}
+
+// Decide starts all partitions again in each period.
+func (a *amnesiac) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	a.mu.Lock()
+	if age := (a.Clock.At() - a.Clock.Zero) / a.every; a.now == nil || age != a.age {
+		a.now, a.age = NewMemory(a.Setup), age
+	}
+	m := a.now
+	a.mu.Unlock()
+	return m.Decide(ctx, key, cost)
+}
+
+// Patient waits if its decider denies.
+type Patient struct {
+	Decider
+	Clock *Clock
+}
+
+// Decide asks again after each wait that it is told, until the request is admitted or its client leaves.
+func (p Patient) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	for {
+		r, err := p.Decider.Decide(ctx, key, cost)
+		if err != nil || r.Allow || r.RetryAfter == reference.Never {
+			return r, err
+		}
+		if !p.Clock.SleepUntil(ctx, r.At+r.RetryAfter) {
+			return Ruling{}, ctx.Err()
+		}
+	}
+}

@@ -1,0 +1,221 @@
+package transport
+
+import (
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/http2"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// together is the largest request that the pacer writes whole. A goroutine writes a longer body, so that a
+// target that does not read cannot stop the schedule.
+const together = 16 << 10
+
+// MessageRequest is one request as bytes, shared by all sends of it.
+type MessageRequest struct {
+	// Head is the header block, followed by the body unless that is large.
+	Head []byte
+	// Cut is where a gate cuts Head: before the last two bytes of the header block.
+	Cut int
+	// Rest is a large body; nil otherwise.
+	Rest []byte
+	// H2 is the whole request for HTTP/2; nil otherwise.
+	H2 *http2.Request
+	// Asked tells the parser of the answer the method; nil for HTTP/2.
+	Asked *http.Request
+	// Last says that the request asks the target to close the connection.
+	Last bool
+}
+
+// Wish is what distinguishes one request of a run from another.
+type Wish struct {
+	// Origin tells that the request goes to the origin instead of the target.
+	Origin    bool
+	Partition string
+	Cost      int64
+	// Forge are the names of fields that carry an invented address; may be empty.
+	Forge []string
+	// number selects the invented address or key. It is also the unique number of a request past caches.
+	number int
+	// Own is what a phase sets for its own requests; nil for nothing. Turn selects one of its spellings.
+	Own  *timeline.Request
+	Turn int
+}
+
+// newRequest serialises the request that o describes for one wish. Complete must have checked o, and CheckOwn
+// must have checked Own.
+func newRequest(o *Options, w Wish) *MessageRequest {
+	u := o.URL
+	if w.Origin {
+		u = o.Origin
+	}
+	method, header := o.Method, o.Header
+	path, query, key := u.EscapedPath(), u.RawQuery, keyOf(o, w)
+	if w.Own != nil {
+		method, header = methodOf(w.Own, method), headerOf(w.Own, header)
+		path, query = pathOf(w.Own, w.Turn, path, query)
+	}
+	v := varied(o, w)
+	method, header = v.method(method), v.header(header, u)
+	path, query = v.path(path, unseen(o, query, w.number))
+	to, own, named := target(o.Partition, path, query, v.key(key))
+	if others := header.Values("Cookie"); named && o.Partition.Kind == ByCookie && len(others) > 0 {
+		own[1] = strings.Join(others, "; ") + "; " + own[1]
+	}
+	m := message{method: method, target: v.again(to, o.Partition, key), version: v.version()}
+	var keyed [][2]string
+	if named {
+		keyed = v.keyFields(own)
+	}
+	m.addFields(header, hostOf(u), own[0], keyed)
+	if o.PastCaches != "" && header.Get("Cache-Control") == "" {
+		m.add("Cache-Control", "no-cache")
+	}
+	if o.CostHeader != "" && w.Cost > 1 {
+		m.add(o.CostHeader, strconv.FormatInt(w.Cost, 10))
+	}
+	for _, name := range w.Forge {
+		m.add(name, forgery(name, w))
+	}
+	body, other := v.addBody(&m)
+	if !other {
+		body = m.addBody(o, header, key)
+	}
+	last := strings.EqualFold(header.Get("Connection"), "close")
+	if o.HTTP2 {
+		return &MessageRequest{H2: m.streamed(u.Scheme, body), Last: last}
+	}
+	if o.Proxy != nil && u.Scheme == "http" {
+		m.viaProxy(o.Proxy, u)
+	}
+	r := m.plain(body)
+	r.Last = last || m.version == oldVersion
+	return r
+}
+
+// keyOf returns the name of the client of a wish on the wire.
+func keyOf(o *Options, w Wish) string {
+	key := w.Partition
+	if w.Own != nil {
+		key = w.Own.Key(key)
+	}
+	if issued, ok := o.Keys[key]; ok {
+		key = issued
+	}
+	if w.Own != nil && w.Own.Mint {
+		key = minted(o, key, w.number)
+	}
+	return key
+}
+
+// pastCaches is the query parameter that makes the URL of a request one that no cache has seen.
+const pastCaches = "rlcheck-past-caches"
+
+// unseen adds the parameter of request n to a query, if requests go past caches.
+func unseen(o *Options, query string, n int) string {
+	if o.PastCaches == "" {
+		return query
+	}
+	own := pastCaches + "=" + url.QueryEscape(o.PastCaches) + "." + strconv.Itoa(n)
+	return strings.TrimPrefix(query+"&"+own, "&")
+}
+
+// message is a request before it is encoded for a protocol.
+type message struct {
+	method, target, version string
+	fields                  [][2]string
+}
+
+func (m *message) add(name, value string) { m.fields = append(m.fields, [2]string{name, value}) }
+
+// addFields adds the fields of every request. It then adds keyed, the lines by which the client names itself.
+// They replace the field called own.
+func (m *message) addFields(header http.Header, host, own string, keyed [][2]string) {
+	m.add("Host", first(header, "Host", host))
+	m.add("User-Agent", first(header, "User-Agent", "rlcheck/1"))
+	m.add("Accept", first(header, "Accept", "*/*"))
+	for _, name := range names(header) {
+		if len(keyed) > 0 && name == own {
+			continue
+		}
+		for _, v := range header[name] {
+			m.add(name, v)
+		}
+	}
+	m.fields = append(m.fields, keyed...)
+}
+
+// addBody returns the body for the client named key, and adds the fields that describe it.
+func (m *message) addBody(o *Options, header http.Header, key string) []byte {
+	body, media := bodyOf(o.Partition, o.Body, key)
+	if media != "" && header.Get("Content-Type") == "" {
+		m.add("Content-Type", media)
+	}
+	if len(body) > 0 || m.method == http.MethodPost || m.method == http.MethodPut ||
+		m.method == http.MethodPatch {
+		m.add("Content-Length", strconv.Itoa(len(body)))
+	}
+	return body
+}
+
+// plain writes m as HTTP/1.1.
+func (m *message) plain(body []byte) *MessageRequest {
+	b := make([]byte, 0, 256+len(m.target))
+	b = append(b, m.method+" "+m.target+" "+m.version+"\r\n"...)
+	for _, f := range m.fields {
+		b = append(b, f[0]+": "+f[1]+"\r\n"...)
+	}
+	r := &MessageRequest{Cut: len(b), Asked: &http.Request{Method: m.method}}
+	r.Head = append(b, "\r\n"...)
+	if len(r.Head)+len(body) <= together {
+		r.Head = append(r.Head, body...)
+	} else {
+		r.Rest = body
+	}
+	return r
+}
+
+// streamed encodes m for HTTP/2: names in lower case, and no field about the connection (RFC 9113 section
+// 8.2.2).
+func (m *message) streamed(scheme string, body []byte) *http2.Request {
+	r := &http2.Request{Body: body, Fields: []http2.Field{{Name: ":method", Value: m.method},
+		{Name: ":scheme", Value: scheme},
+		{Name: ":path", Value: m.target}, {Name: ":authority", Value: ""}}}
+	for _, f := range m.fields {
+		switch name := strings.ToLower(f[0]); name {
+		case "host":
+			r.Fields[3].Value = f[1]
+		case "connection", "keep-alive", "proxy-connection":
+		default:
+			r.Fields = append(r.Fields, http2.Field{Name: name, Value: f[1]})
+		}
+	}
+	if GRPCIs(http2.Value(r.Fields, "content-type")) {
+		r.Fields = append(r.Fields, http2.Field{Name: "te", Value: "trailers"})
+	}
+	return r
+}
+
+func first(h http.Header, name, otherwise string) string {
+	if v := h.Get(name); v != "" {
+		return v
+	}
+	return otherwise
+}
+
+// names returns the names of the extra fields in ascending order. Host, User-Agent and Accept are left out:
+// they are written first.
+func names(h http.Header) []string {
+	var out []string
+	for name := range h {
+		if name != "Host" && name != "User-Agent" && name != "Accept" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

@@ -1,0 +1,211 @@
+package transport
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// CauseUnreachable tells whether requests of tl were sent and none was answered, and why: the commonest
+// error. Of equally common errors it takes the first. Requests that waited for an answer when the recording
+// was stopped do not count.
+func CauseUnreachable(tl *timeline.Timeline) (why string, unreachable bool) {
+	word, count := commonest(tl)
+	if word == "" {
+		return "", false
+	}
+	return "no request was answered: " + share(count, tl.Sent(), word) + causeFirst(tl, word), true
+}
+
+// causeFirst returns the text of the first error of a word, for words that say too little; "" for all others.
+func causeFirst(tl *timeline.Timeline, word string) string {
+	if !slices.Contains([]string{CauseTLS, CauseCertificate, CauseClient, CauseProxy, CauseNetwork,
+		CauseMalformed}, word) {
+		return ""
+	}
+	for _, note := range tl.Header.Notes {
+		if text, is := strings.CutPrefix(note, CauseFirst(word, "")); is {
+			for _, lead := range []string{"tls: failed to verify certificate: ", "remote error: "} {
+				_, after, found := strings.Cut(text, lead)
+				if found {
+					text = after
+				}
+			}
+			return ": " + text
+		}
+	}
+	return ""
+}
+
+// CauseFirst is the note on the first error of a word.
+func CauseFirst(word, text string) string { return "first " + word + ": " + text }
+
+// share says how many of all requests met an error, and what the error means.
+func share(count, all int, word string) string {
+	text := fmt.Sprintf("%d of %d %s", count, all, word)
+	if means := causes[word].means; means != "" {
+		text += ": " + means
+	}
+	return text
+}
+
+// CauseSilent says of which phase of tl no request was answered, and why. Of several phases it takes the one
+// that was sent first. It returns "" if there is none. Requests that waited when the recording was stopped do
+// not count.
+func CauseSilent(tl *timeline.Timeline) string {
+	type phase struct {
+		sent  int
+		words map[string]int // nil if one was answered
+	}
+	phases, order := map[string]*phase{}, []string(nil)
+	for o := range tl.All() {
+		if o.Origin || o.Error == CauseInterrupted {
+			continue
+		}
+		p := phases[o.Phase]
+		if p == nil {
+			p = &phase{words: map[string]int{}}
+			phases[o.Phase], order = p, append(order, o.Phase)
+		}
+		if p.sent++; o.Answered {
+			p.words = nil
+		} else if p.words != nil {
+			p.words[o.Error]++
+		}
+	}
+	for _, name := range order {
+		if p := phases[name]; p.words != nil {
+			word := slices.MaxFunc(slices.Sorted(maps.Keys(p.words)),
+				func(a, b string) int { return cmp.Compare(p.words[a], p.words[b]) })
+			return "no request of phase " + name + " was answered: " + share(p.words[word], p.sent, word)
+		}
+	}
+	return ""
+}
+
+// CauseLasting tells whether every request of tl met the same error, one that does not pass by itself.
+// Examples: nothing listens at the address, the port speaks another protocol, or its certificate is not
+// trusted.
+func CauseLasting(tl *timeline.Timeline) bool {
+	word, count := commonest(tl)
+	return count == tl.Sent() &&
+		slices.Contains([]string{CauseRefused, CauseNoSocket, CauseNoProxy, CauseHTTP2,
+			CauseNoHTTP2, CauseWantsTLS, CauseNoTLS, CauseCertificate, CauseClient, CauseHostName}, word)
+}
+
+// CauseRemedy says what the reader can do about a target that is Unreachable. It returns "" if the target is
+// reachable, or nothing is known.
+func CauseRemedy(tl *timeline.Timeline) string {
+	word, _ := commonest(tl)
+	if word != "" && slices.Contains(tl.Header.Notes, CauseNoCertificate) {
+		return CauseCertify
+	}
+	if word != "" && slices.Contains(tl.Header.Notes, CauseBlurred) {
+		return CauseApart
+	}
+	if (word == CauseTimeout || CauseHungUp(word)) && slices.Contains(tl.Header.Notes, CauseForwarded) {
+		return "find out whether the proxy or the target is silent: curl --proxy URL TARGET"
+	}
+	if CauseHungUp(word) && slices.Contains(tl.Header.Notes, CauseShownCertificate) {
+		return single + "; perhaps it does not accept the certificate of --cert"
+	}
+	return causes[word].mend
+}
+
+// CauseNoCertificate is the note of a recording whose target asked for a client certificate and got none.
+// Some targets answer no other client: nginx with status 400, others with an alert.
+const CauseNoCertificate = timeline.OfTarget + "the target asked for a client certificate, and none was " +
+	"sent (--cert FILE --key FILE)"
+
+// CauseShownCertificate is the note of a recording whose target asked for a client certificate and got one.
+// Node hangs up on one that it does not trust, without an alert.
+const CauseShownCertificate = "the target asked for a client certificate, and was sent that of --cert"
+
+// CauseForwarded is the note of a recording whose requests an HTTP proxy forwarded, without a tunnel. If no
+// answer comes, either of the two may be the reason.
+const CauseForwarded = "the HTTP proxy forwarded the requests (--proxy)"
+
+// CauseCertify is what helps if a certificate is missing, or not trusted.
+const CauseCertify = "send a certificate that the target accepts: --cert FILE and --key FILE"
+
+// CauseBlurred is the note of a recording in which missing answers are denials, but some answers are missing
+// for another reason.
+const CauseBlurred = timeline.OfTarget + "connections of HTTP/2 ended, or gave no answer in time, while " +
+	"several requests waited: which of them were denied is not known"
+
+// CauseUnheard is the note of a recording in which missing answers are denials, but the target ended
+// connections before it need have had the whole request, or within an answer.
+const CauseUnheard = timeline.OfTarget +
+	"connections ended before the target had the whole request, or within " +
+	"an answer: those requests do not count as denied"
+
+// CauseApart is what helps with Blurred.
+const CauseApart = "leave --http2 out: a connection of HTTP/1.1 that ends loses no other answer"
+
+// commonest returns the commonest error, and how often it was met. It returns "" if any request was answered.
+func commonest(tl *timeline.Timeline) (word string, count int) {
+	counts := map[string]int{}
+	for o := range tl.All() {
+		if o.Answered {
+			return "", 0
+		}
+		if o.Error == CauseInterrupted {
+			continue
+		}
+		counts[o.Error]++
+		if counts[o.Error] > counts[word] || word == "" {
+			word = o.Error
+		}
+	}
+	return word, counts[word]
+}
+
+// cause is what a word of Observation.Error means, and what helps.
+type cause struct{ means, mend string }
+
+const (
+	start  = "start the target, or check the URL given with --target"
+	single = "read the target's log, and try a single request"
+	host   = "check the host in the URL given with --target"
+)
+
+var causes = map[string]cause{
+	CauseRefused: {"nothing listens at the address", start},
+	CauseReset:   {"connections were reset before an answer came", single},
+	CauseTimeout: {"no answer came in time",
+		single + "; if each connection needs a thread, give the target more threads"},
+	CauseMalformed: {"the answers are not HTTP", "check the port: it speaks another protocol"},
+	CauseTooLarge: {"the header of the answer is larger than 64 KiB",
+		"make the target send a header block of at most 64 KiB"},
+	CauseTLS: {"the TLS handshake failed",
+		"check whether the port speaks TLS (else write http://), and whether " +
+			"it wants a client certificate, or another version of TLS"},
+	CauseCertificate: {"the target's certificate is not trusted", "name its authority with --cacert FILE, " +
+		"use the host name of the certificate (--host NAME), or accept any certificate with --insecure"},
+	CauseClient: {"the target did not accept the client", CauseCertify},
+	CauseHostName: {"the target serves no host of that name",
+		"name a host that the target serves (--host NAME)"},
+	CauseNoTLS:    {"the port does not speak TLS", "write http:// in the URL"},
+	CauseWantsTLS: {"the port speaks TLS, and the request was plain HTTP", "write https:// in the URL"},
+	CauseHTTP2: {"the port speaks only HTTP/2",
+		"send HTTP/2 with --http2"},
+	CauseNoHTTP2: {"the port does not speak HTTP/2", "leave --http2 out, or turn HTTP/2 on at the target"},
+	CauseProxy: {"the proxy was not reached, or opened no tunnel to the target",
+		"check the URL given with --proxy, and which targets the proxy allows"},
+	CauseNoProxy: {"nothing listens at the proxy's address",
+		"start the proxy, or check the URL given with --proxy"},
+	CauseNoSocket: {"nothing listens at the Unix socket",
+		"start the target, or check the path given with --unix-socket"},
+	CauseEOF:    {"connections ended before an answer came", single},
+	CauseClosed: {"connections were closed before an answer came", single},
+	CauseSurplus: {"the target sent one answer too many, so any answer may belong to another request",
+		single},
+	CauseEarly:     {"the target answered before it had the whole request", single},
+	CauseDNS:       {"the name of the host was not found", host},
+	CauseForbidden: {"the address is not allowed", "name the host with --allow"},
+	CauseNoRoute:   {"there is no route to the address", host + ", and the network"},
+}

@@ -1,0 +1,183 @@
+package transport
+
+import (
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// variation is the attribute in which a request differs from the plain requests of its client; "" for none.
+type variation timeline.Attribute
+
+// varied returns the variation of the request of a wish.
+func varied(o *Options, w Wish) variation {
+	if w.Own == nil || !timeline.IsOtherSide(w.Partition) || o.HTTP2 && onlyHTTP1(w.Own.Vary) {
+		return ""
+	}
+	return variation(w.Own.Vary)
+}
+
+// onlyHTTP1 tells whether requests of HTTP/2 cannot differ in an attribute.
+func onlyHTTP1(a timeline.Attribute) bool {
+	return a == timeline.KeyFieldCase || a == timeline.KeySpaces || a == timeline.HTTPVersion ||
+		a == timeline.Chunked
+}
+
+func (v variation) is(a timeline.Attribute) bool { return timeline.Attribute(v) == a }
+
+func (v variation) method(method string) string {
+	switch timeline.Attribute(v) {
+	case timeline.MethodHead:
+		return http.MethodHead
+	case timeline.MethodPost:
+		return http.MethodPost
+	case timeline.MethodOptions:
+		return http.MethodOptions
+	default:
+		return method
+	}
+}
+
+// path returns a path and a query as they are sent.
+func (v variation) path(path, query string) (string, string) {
+	ways := map[timeline.Attribute]timeline.Spelling{
+		timeline.PathCase: timeline.Upper, timeline.PathSlashes: timeline.Doubled,
+		timeline.PathLastSlash: timeline.Trailing, timeline.PathDots: timeline.Dotted,
+		timeline.PathEncoding: timeline.Encoded, timeline.QueryString: timeline.Queried,
+	}
+	if v.is(timeline.PathExtension) {
+		return path + ".json", query
+	}
+	if way, ok := ways[timeline.Attribute(v)]; ok {
+		return respell(way, path, query)
+	}
+	return path, query
+}
+
+// inventedAddress is an address that belongs to nobody (RFC 2544 section 7).
+const inventedAddress = "198.18.0.1"
+
+// fieldsOf returns the attributes that are one field, and that field.
+func fieldsOf() map[timeline.Attribute][2]string {
+	const agent = "User-Agent"
+	return map[timeline.Attribute][2]string{
+		timeline.UserAgent:      {agent, "other/1"},
+		timeline.KubeProbe:      {agent, "kube-probe/1.30"},
+		timeline.ELBProbe:       {agent, "ELB-HealthChecker/2.0"},
+		timeline.Googlebot:      {agent, "Mozilla/5.0 (compatible; Googlebot/2.1)"},
+		timeline.Accept:         {"Accept", "text/html, */*"},
+		timeline.UnknownField:   {"X-Rlcheck", "1"},
+		timeline.IdempotencyKey: {"Idempotency-Key", `"rlcheck"`},
+		timeline.Authorization:  {"Authorization", "Bearer rlcheck"},
+		timeline.OriginField:    {"Origin", "https://rlcheck.invalid"},
+		timeline.IfNoneMatch:    {"If-None-Match", `"rlcheck"`}, // matches nothing: the answer is whole
+		timeline.IfModified:     {"If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"},
+		timeline.ByteRange:      {"Range", "bytes=0-0"},
+		timeline.ForwardedFor:   {"X-Forwarded-For", inventedAddress},
+		timeline.Forwarded:      {"Forwarded", "for=" + inventedAddress},
+	}
+}
+
+// header returns the extra fields of a request to u.
+func (v variation) header(all http.Header, u *url.URL) http.Header {
+	more := http.Header{}
+	switch timeline.Attribute(v) {
+	case timeline.HostName:
+		more.Set("Host", "rlcheck.invalid")
+	case timeline.HostPort:
+		more.Set("Host", otherPort(first(all, "Host", hostOf(u)), u.Scheme))
+	case timeline.Cookie:
+		more.Set("Cookie", strings.Join(append(all.Values("Cookie"), "rlcheck=1"), "; "))
+	case timeline.RealIP:
+		for _, name := range []string{"X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
+			"X-Envoy-External-Address", "Fastly-Client-Ip"} {
+			more.Set(name, inventedAddress)
+		}
+	default:
+		f, ok := fieldsOf()[timeline.Attribute(v)]
+		if !ok {
+			return all
+		}
+		more.Set(f[0], f[1])
+	}
+	out := all.Clone()
+	if out == nil {
+		out = http.Header{}
+	}
+	for name, values := range more {
+		out[name] = values
+	}
+	return out
+}
+
+// otherPort returns host without its port, or, if it has none, with the port of the scheme.
+func otherPort(host, scheme string) string {
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		if strings.Contains(name, ":") {
+			return "[" + name + "]"
+		}
+		return name
+	}
+	if scheme == "https" {
+		return host + ":443"
+	}
+	return host + ":80"
+}
+
+// key returns the name of the client on the wire.
+func (v variation) key(key string) string {
+	if v.is(timeline.KeyCase) {
+		return strings.ToUpper(key)
+	}
+	return key
+}
+
+// keyFields returns the header lines by which the client names itself: one, or two under KeyTwice.
+func (v variation) keyFields(own [2]string) [][2]string {
+	switch timeline.Attribute(v) {
+	case timeline.KeyFieldCase:
+		own[0] = strings.ToLower(own[0])
+	case timeline.KeySpaces:
+		own[1] = "  " + own[1] + "  "
+	case timeline.KeyTwice:
+		return [][2]string{own, own}
+	}
+	return [][2]string{own}
+}
+
+// again returns a request target that names the client twice in the query, if the variation asks for that.
+func (v variation) again(target string, p Partition, key string) string {
+	if !v.is(timeline.KeyTwice) || p.Kind != ByQuery {
+		return target
+	}
+	return target + "&" + url.QueryEscape(p.Name) + "=" + url.QueryEscape(key)
+}
+
+// addBody returns the body of the variation, and adds the field that says its length. ok=false: it has none.
+func (v variation) addBody(m *message) (body []byte, ok bool) {
+	switch timeline.Attribute(v) {
+	case timeline.Content:
+		m.add("Content-Length", "2")
+		return []byte("{}"), true
+	case timeline.Chunked:
+		m.add("Transfer-Encoding", "chunked")
+		return []byte("2\r\n{}\r\n0\r\n\r\n"), true
+	}
+	return nil, false
+}
+
+// The versions in the first line of a request.
+const (
+	usualVersion = "HTTP/1.1"
+	oldVersion   = "HTTP/1.0"
+)
+
+func (v variation) version() string {
+	if v.is(timeline.HTTPVersion) {
+		return oldVersion
+	}
+	return usualVersion
+}

@@ -1,0 +1,233 @@
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// mends has what a reader can do, for each reason of an Inconclusive verdict. It is never written after init.
+var mends = map[result.Reason]string{
+	result.ScheduleMissed: "lower the rate, or use a machine with more idle processors",
+	result.Unreachable:    "start the target, or check the URL given with --target",
+	result.SetupFailed: "fix what the detail names and run again; nothing was learned about the " +
+		"limiter",
+	result.NeedsFailed: "the scenario does not count; say what the target has (--promise, --set), or " +
+		"leave it out (--skip)",
+	result.TooFew: "make the phases send more requests or last longer, so that a fault could " +
+		"show",
+	result.ForeignTraffic:     "use keys that nobody else uses (partition: fresh: true)",
+	result.UnclassifiedStatus: "say which statuses are denials, under denied: status:",
+	result.SearchLimit:        "send fewer requests at once, so that fewer overlap",
+	result.Interrupted:        "let the run finish",
+}
+
+// recordedMends are the mends of a recording that is judged alone, where nobody can send more.
+var recordedMends = map[result.Reason]string{
+	result.TooFew: "judge a longer recording, or accept a coarser measurement (--burst-resolution 0.1, " +
+		"--rate-resolution 0.1)",
+	result.ForeignTraffic: "leave out --shared if nobody else uses these partitions",
+	result.UnclassifiedStatus: "say which statuses are denials and admissions, with --denied and " +
+		"--allowed",
+	result.SearchLimit: "judge one partition at a time with --partition, or judge a shorter " +
+		"recording",
+}
+
+// RecordedMend returns the mend of a recording that is judged alone. Empty: there is none.
+func RecordedMend(s *result.Scenario, r result.Reason) string {
+	switch {
+	case s.Target != "":
+		return ""
+	case r == result.TooFew && len(s.Claims) > 0 && s.Claims[0].Kind == result.ClaimClientWaits:
+		return "make the clients retry more often, eight times or more, and record for at least twice " +
+			"the longest wait"
+	case r == result.TooFew && chanceless(s):
+		return "judge a recording in which clients ask for more than the limit admits, and answers come soon"
+	case r == result.TooFew && s.Header.CompleteFrom > 0:
+		return "judge a longer recording, or say that the limiter saw no request before it (--complete, " +
+			"for a log)"
+	case r == result.UnclassifiedStatus && result.ForeignDetail(s.Header.Notes) != "":
+		return "record the limited route; if these are the answers of its limiter, run the scenario with " +
+			"their status as an admission (--set allowed.status=[302])"
+	}
+	return recordedMends[r]
+}
+
+// chanceless tells whether nothing in a recording could have shown that too much is admitted.
+func chanceless(s *result.Scenario) bool {
+	return len(s.Claims) > 0 && s.Claims[0].Kind == result.ClaimConformance &&
+		s.Claims[0].Chances.Of != "" && s.Claims[0].Chances.Short() != ""
+}
+
+// unheardMend returns the mend of a run that admitted requests, denied none, and left some without an answer.
+// Empty for others.
+func unheardMend(s *result.Scenario, r result.Reason) string {
+	lost := lostMend(s, r)
+	switch {
+	case lost != "" && slices.Contains(s.Header.Notes, transport.CauseBlurred):
+		return transport.CauseApart
+	case lost == "" || s.Counts.Allowed == 0 || s.Counts.Denied > 0:
+		return ""
+	}
+	return lost + "; if the target denies by not answering, declare denied: {unanswered: true} " +
+		"(--set denied.unanswered=true)"
+}
+
+// mostCounters is how many counters beside each other a multiple of the declared quota may mean.
+const mostCounters = 64
+
+// severalMend returns what a multiple of the declared burst or quota means if counters that count apart are
+// shown: that many times the quota was measured, and as many answers to one client state all of it but one
+// unit. Empty for other failures: too many admissions alone have many causes.
+func severalMend(s *result.Scenario, e *Failure) string {
+	if e.Claim != Conformance || e.whole || s.Judgement == nil || s.Timeline == nil || len(s.Limit) != 1 ||
+		s.Limit[0].InFlight() || s.Counts.Denied == 0 {
+		return ""
+	}
+	declared, v := s.Limit[0].Full(), s.Judgement.Measured.Burst
+	times := int64(v.Lo) / declared
+	if !v.LoSet || !v.HiSet || v.Lo != v.Hi || times < 2 || times > mostCounters ||
+		times*declared != int64(v.Lo) || stateFull(s, declared) < int(times) {
+		return ""
+	}
+	return fmt.Sprintf("%d is %d times %d, and %d answers to one client each state a quota of which one "+
+		"unit is used: do %d workers or replicas count apart? let them share one store", int64(v.Lo), times,
+		declared, times, times)
+}
+
+// stateFull returns the most answers to one client, before its first denial, that state a quota of which only
+// one unit is used.
+func stateFull(s *result.Scenario, quota int64) (most int) {
+	full, denied := map[string]int{}, map[string]bool{}
+	for o := range s.Timeline.All() {
+		if denied[o.Partition] = denied[o.Partition] || o.Outcome == timeline.Denied; denied[o.Partition] {
+			continue
+		}
+		stated, _ := headers.Quotas(o.Fields.Get, time.Time{})
+		if slices.ContainsFunc(stated, func(q headers.Quota) bool {
+			return q.HasRemaining && q.Remaining == quota-1
+		}) {
+			full[o.Partition]++
+			most = max(most, full[o.Partition])
+		}
+	}
+	return most
+}
+
+// lostMend is the mend of a run that showed too little where requests got no answer; empty for others.
+func lostMend(s *result.Scenario, r result.Reason) string {
+	n := s.Latency.Unanswered
+	if r != result.TooFew || n == 0 {
+		return ""
+	}
+	return "find out why " + text.Plural(int(n), "request") + " got no answer"
+}
+
+// wentAwayMend returns the mend of a run whose target answered at first and then did not. Empty for others.
+func wentAwayMend(s *result.Scenario, r result.Reason) string {
+	if r != result.Unreachable || s.Counts.Allowed+s.Counts.Denied == 0 {
+		return ""
+	}
+	return "find out what happened to the target: it answered other requests"
+}
+
+// slowMend returns the mend of a run that showed too little, since answers came late or nobody said which
+// clock the target has. Empty for others.
+func slowMend(s *result.Scenario, r result.Reason) string {
+	if r != result.TooFew {
+		return ""
+	}
+	open := func(c result.Claim) bool { return c.Verdict == result.Inconclusive }
+	first := slices.IndexFunc(s.Claims, open)
+	if first >= 0 && s.Claims[first].Kind == result.ClaimLatency && s.Far() && s.Counts.Denied > 0 {
+		bound := strings.ReplaceAll(result.ClaimLatency.Of(s.Claims[first].ID), "-", "_")
+		return "add the round trip to the bound (--set expect.latency." + bound + "=DURATION), or send " +
+			"from nearer to the target"
+	}
+	if text := s.Delays(); text != "" {
+		return text
+	}
+	if slices.ContainsFunc(s.Header.Notes, ofOurClock) {
+		return "say how far the target's clock may be from ours: --wall-error 1ms for a server on this " +
+			"machine, --wall-error 500ms for a server behind a tunnel"
+	}
+	return s.Slow()
+}
+
+// unalikeMend returns the mend of a run that compares attributes and shows none of them. Empty for others.
+func unalikeMend(s *result.Scenario, r result.Reason) string {
+	open := func(c result.Claim) bool {
+		return c.Kind == result.ClaimAttributes && c.Verdict == result.Inconclusive
+	}
+	if r != result.TooFew || !slices.ContainsFunc(s.Claims, open) {
+		return ""
+	}
+	return "declare the limit that the target has (rlcheck identify finds it), or make the phases send " +
+		"more requests"
+}
+
+// strangeMend is the mend of a run by the commonest status that no rule classifies; empty for others.
+func strangeMend(s *result.Scenario, r result.Reason) string {
+	most := timeline.StatusCount{}
+	for _, x := range s.Statuses {
+		if x.Outcome == timeline.Unknown && x.Answers > most.Answers {
+			most = x
+		}
+	}
+	if r != result.UnclassifiedStatus || most.Answers == 0 {
+		return ""
+	}
+	_, mend := strangeStatus("", most, s.Header.Notes)
+	return strings.TrimSpace(fmt.Sprintf("%d %s", most.Status, http.StatusText(most.Status))) + ": " + mend
+}
+
+// ofOurClock tells whether a note says that a recording fails only if the target has our clock.
+func ofOurClock(note string) bool { return strings.HasPrefix(note, result.OurClock) }
+
+// Mend says what the reader of s can do about a reason. What an earlier run used of its partitions may
+// explain the result until the limiter has forgotten it.
+func Mend(s *result.Scenario, r result.Reason) string {
+	if s.Timeline != nil && slices.Contains(s.Timeline.Header.Notes, transport.CauseSlept) {
+		return "repeat the run: " + transport.CauseSlept
+	}
+	if r == result.TooFew && s.FromCache() {
+		return "get past the cache (--past-caches), or use a route that is not cached"
+	}
+	if r == result.TooFew && s.Judgement != nil && s.Judgement.Unresolved && len(s.ResolvedBy) == 0 {
+		if _, finer := s.Coarse(); finer != "" {
+			return finer
+		}
+	}
+	if r == result.ForeignTraffic && s.FailedBeside {
+		return "record the scenarios one after the other (--serial), or say what clients share " +
+			"(--partition address, --partition none)"
+	}
+	if text := cmp.Or(RecordedMend(s, r), unheardMend(s, r), wentAwayMend(s, r), slowMend(s, r),
+		unalikeMend(s, r), lostMend(s, r), strangeMend(s, r)); text != "" {
+		return text
+	}
+	if s.Timeline == nil {
+		return mends[r]
+	}
+	switch h := &s.Timeline.Header; {
+	case r == result.TooFew && h.Interrupted:
+		return mends[result.Interrupted]
+	case r == result.TooFew && h.CompleteFrom > 0:
+		return "begin with a silence in which the limiter forgets an earlier run, or use new keys " +
+			"(partition: fresh: true)"
+	case r == result.ScheduleMissed:
+		return cmp.Or(transport.CauseMissedRemedy(s.Timeline), mends[r])
+	case r == result.Unreachable:
+		return cmp.Or(transport.CauseRemedy(s.Timeline), mends[r])
+	}
+	return mends[r]
+}

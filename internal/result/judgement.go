@@ -1,0 +1,187 @@
+package result
+
+import (
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"slices"
+	"strings"
+)
+
+// PartitionVerdict is the verdict on one partition.
+type PartitionVerdict struct {
+	Partition string  `json:"partition"`
+	Verdict   Verdict `json:"verdict"`
+	Reason    Reason  `json:"reason"`
+	// Detail explains the reason of an Inconclusive verdict in a sentence. May be empty.
+	Detail string `json:"detail,omitempty"`
+	// Findings is not empty if Verdict is Fail, and empty otherwise.
+	Findings []Finding `json:"findings"`
+	Measured Measured  `json:"measured"`
+	// Judged is the number of observations with a known outcome.
+	Judged int `json:"judged"`
+	// Left is the number of observations that were not judged, as the partition is too large. They are its
+	// last ones.
+	Left int `json:"left,omitempty"`
+	// Asked: it was sent more than the limit can admit. Tested: enough of that was answered, and soon enough,
+	// so that admitting all of it would have failed.
+	Asked  bool `json:"asked"`
+	Tested bool `json:"tested"`
+	// Search is the work of the exact search in this partition. The zero value: nothing was searched.
+	Search Search `json:"search,omitzero"`
+}
+
+// Search is the work of an exact search. Visited is how many decisions it tried: if a limiter remembers more
+// than three times, each counts as several. Cap is the most that it tries for one phase of the windows. That
+// leaves out what it spends on looking for an explanation along few branches. Capped: it reached the cap and
+// proved nothing there.
+type Search struct {
+	Visited int  `json:"visited"`
+	Cap     int  `json:"cap"`
+	Capped  bool `json:"capped"`
+}
+
+// IsZero tells that nothing was searched.
+func (s Search) IsZero() bool { return s.Visited == 0 }
+
+// Schema is the member of a JSON document that names its form: always the same text.
+type Schema struct{}
+
+// MarshalText returns the name of the form of a Judgement.
+func (Schema) MarshalText() ([]byte, error) { return []byte("rlcheck.verdict/v1"), nil }
+
+// UnmarshalText reads any name.
+func (Schema) UnmarshalText([]byte) error { return nil }
+
+// Judgement is the verdict on a timeline. Its JSON is rlcheck.verdict/v1.
+type Judgement struct {
+	Schema  Schema  `json:"schema"`
+	Verdict Verdict `json:"verdict"`
+	Reason  Reason  `json:"reason"`
+	Detail  string  `json:"detail,omitempty"`
+	// Partitions ascend by name.
+	Partitions []PartitionVerdict `json:"partitions"`
+	// Measured is the intersection of the intervals of all partitions.
+	Measured Measured `json:"measured"`
+	// Hint names, for a Fail, a limit that explains the whole recording, or says that no tried limit does.
+	// Empty: none was looked for.
+	Hint string `json:"hint,omitempty"`
+	// Diagnosis is, for a Fail, what a reader needs to know before any finding. nil: none was found or looked
+	// for.
+	Diagnosis *Diagnosis `json:"diagnosis,omitempty"`
+	// Explanations are the limits of Hint, one of each kind, the nearest first. nil: none was found.
+	Explanations []Explanation `json:"explanations,omitempty"`
+	// Unresolved: each partition keeps the limit, and the verdict is no Pass only because too little was
+	// measured. The other recordings of a run may show the rest.
+	Unresolved bool `json:"-"`
+	// Claims are the claims on clients of which it is the sum. Empty for a judgement on a limiter.
+	Claims []Claim `json:"claims,omitempty"`
+}
+
+// Explanation is a limit that explains a whole recording: all partitions, judged on the side that was asked
+// for.
+type Explanation struct {
+	// Text names the limit in a few words.
+	Text  string     `json:"text"`
+	Limit spec.Limit `json:"spec"`
+	// Sure: the recording passes. Otherwise no proof against the limit was found, but not every order of
+	// requests was tried.
+	Sure bool `json:"sure"`
+}
+
+// Diagnosis is what a failing recording shows as a whole. It names one cause of all findings, so its reader
+// needs it first.
+type Diagnosis struct {
+	Kind DiagnosisKind `json:"kind"`
+	// Text says in one sentence what the cause seems to be, and what to try.
+	Text string `json:"text"`
+	// Why says in one sentence which judgements of the recording led to Text.
+	Why string `json:"why"`
+}
+
+// DiagnosisKind names what a diagnosis found.
+type DiagnosisKind string
+
+// The diagnoses. SharedQuota: clients that are told apart share one quota. ToldByField: the target tells
+// clients apart by a field that a client can invent.
+const (
+	SharedQuota DiagnosisKind = "shared-quota"
+	ToldByField DiagnosisKind = "told-by-field"
+)
+
+// Merge returns the judgement on a recording of which several limits each judged a part, in the order of the
+// limits. It leaves out the measured values if there is more than one limit, as each has its own.
+func Merge(js []*Judgement) *Judgement {
+	all := &Judgement{Verdict: Pass}
+	if len(js) == 1 {
+		all.Measured = js[0].Measured
+	}
+	for _, j := range js {
+		if all.Verdict = Worst(all.Verdict, j.Verdict); j.Verdict == Inconclusive && all.Reason == "" {
+			all.Reason, all.Detail = j.Reason, j.Detail
+		}
+		if all.Hint == "" {
+			all.Hint, all.Explanations = j.Hint, j.Explanations
+		}
+		if all.Diagnosis == nil {
+			all.Diagnosis = j.Diagnosis
+		}
+		all.Partitions = append(all.Partitions, j.Partitions...)
+	}
+	slices.SortStableFunc(all.Partitions, func(a, b PartitionVerdict) int {
+		return strings.Compare(a.Partition, b.Partition)
+	})
+	if all.Verdict != Inconclusive {
+		all.Reason, all.Detail = "", ""
+	}
+	return all
+}
+
+// Chances are what a Pass of j rests on: the clients that a wrong limiter could have admitted too much. At
+// least half of those that were sent more than the limit admits must have been answered.
+func (j *Judgement) Chances() Chances {
+	asked, tested := 0, 0
+	for i := range j.Partitions {
+		if j.Partitions[i].Asked {
+			asked++
+		}
+		if j.Partitions[i].Tested {
+			tested++
+		}
+	}
+	return Chances{Seen: tested, Demanded: max(1, (asked+1)/2),
+		Of: "clients that were answered more often than the limit admits"}
+}
+
+// Weigh makes a Pass of j that rests on too few chances Inconclusive (too-few). Other recordings do not
+// resolve it: what could have failed in them could not in this one.
+func (j *Judgement) Weigh() {
+	short := j.Chances().Short()
+	j.Unresolved = j.Unresolved && short == ""
+	if j.Verdict == Pass && short != "" {
+		j.Verdict, j.Reason, j.Detail = Inconclusive, TooFew, short
+	}
+}
+
+// Own notes in the findings of j the limit that judged them. It is for a recording of which other parts have
+// another limit, or none.
+func (j *Judgement) Own(limit string) {
+	for i := range j.Partitions {
+		for k := range j.Partitions[i].Findings {
+			j.Partitions[i].Findings[k].Limit = limit
+		}
+	}
+}
+
+// Doubt turns each Fail of j into an Inconclusive for a reason: the recording proves nothing against the
+// limiter.
+func (j *Judgement) Doubt(r Reason, detail string) {
+	if j.Verdict != Fail {
+		return
+	}
+	j.Verdict, j.Reason, j.Detail = Inconclusive, r, detail
+	j.Hint, j.Explanations, j.Diagnosis = "", nil, nil
+	for i := range j.Partitions {
+		if p := &j.Partitions[i]; p.Verdict == Fail {
+			p.Verdict, p.Reason, p.Detail, p.Findings = Inconclusive, r, detail, nil
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package result
+
+import (
+	"fmt"
+	"time"
+)
+
+// Verdict is the judgement in a word. The zero value is Inconclusive, so nothing passes or fails by accident.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Inconclusive Verdict = iota
+	Pass
+	Fail
+)
+
+// String returns the word used in JSON: pass, fail or inconclusive.
+func (v Verdict) String() string {
+	switch v {
+	case Pass:
+		return "pass"
+	case Fail:
+		return "fail"
+	default:
+		return "inconclusive"
+	}
+}
+
+// MarshalText returns String.
+func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
+
+// UnmarshalText reads what String returns.
+func (v *Verdict) UnmarshalText(word []byte) error {
+	for *v = Inconclusive; *v <= Fail; *v++ {
+		if v.String() == string(word) {
+			return nil
+		}
+	}
+	return fmt.Errorf("verdict %q: a verdict must be pass, fail or inconclusive", word)
+}
+
+// Worst returns the worse of two verdicts: Fail before Inconclusive before Pass.
+func Worst(a, b Verdict) Verdict {
+	if a == Fail || b == Fail {
+		return Fail
+	}
+	return min(a, b)
+}
+
+// Reason is why a verdict is Inconclusive. Empty for other verdicts.
+type Reason string
+
+// The closed list of reasons.
+const (
+	ScheduleMissed     Reason = "schedule-missed"
+	Unreachable        Reason = "unreachable"
+	SetupFailed        Reason = "setup-failed"
+	NeedsFailed        Reason = "needs-failed"
+	TooFew             Reason = "too-few"
+	ForeignTraffic     Reason = "foreign-traffic"
+	UnclassifiedStatus Reason = "unclassified-status"
+	SearchLimit        Reason = "search-limit"
+	Interrupted        Reason = "interrupted"
+)
+
+// Kind names what a finding found.
+type Kind string
+
+// The kinds of the conformance judge.
+const (
+	OverAdmission  Kind = "over-admission"
+	UnderAdmission Kind = "under-admission"
+	NoExplanation  Kind = "no-explanation"
+)
+
+// Finding is one proved contradiction: the fewest observations that prove it, what was seen, and the bound.
+type Finding struct {
+	Kind      Kind   `json:"kind"`
+	Partition string `json:"partition,omitempty"`
+	// Seen and Bound are the integers that Text is printed from. Over-admission: the units admitted, and the
+	// most that were possible. Under-admission: the units that could have been in use, and the fewest that a
+	// denial needs.
+	Seen  int64 `json:"seen"`
+	Bound int64 `json:"bound"`
+	// From and To are the span of the witness, from its first Sent to its last FirstByte.
+	From time.Duration `json:"from_ns"`
+	To   time.Duration `json:"to_ns"`
+	// Observations are the Seq numbers of the witness, ascending.
+	Observations []int `json:"observations"`
+	// Text is the arithmetic in one sentence with units, without the partition.
+	Text string `json:"text"`
+	// Limit is the SPEC of the limit of a partition that has its own. Empty: the limit that was judged.
+	Limit string `json:"limit,omitempty"`
+	// Rule is the id of the rule on which the finding rests, such as RA-SYNTAX. Empty: it rests on an
+	// expectation of the scenario alone.
+	Rule string `json:"rule,omitempty"`
+	// Beyond: the witness changes who the client is or what it asks for, or something happened to the target
+	// meanwhile. The finding then says nothing of the declared limit itself.
+	Beyond bool `json:"beyond_limit,omitempty"`
+}
+
+// Members returns the Observations as a set.
+func (f *Finding) Members() map[int]bool {
+	in := make(map[int]bool, len(f.Observations))
+	for _, seq := range f.Observations {
+		in[seq] = true
+	}
+	return in
+}
+
+// Claim is the verdict on one expectation of a scenario: conformance, a header field, a latency.
+type Claim struct {
+	// ID is stable: conformance, retry-after-honored, storm-fixed, ... Kind is what the claim is about.
+	ID      string    `json:"id"`
+	Kind    ClaimKind `json:"kind"`
+	Verdict Verdict   `json:"verdict"`
+	// Required: in a report, a FAIL of the claim counts without --strict (Scenario.Required).
+	Required bool   `json:"required,omitempty"`
+	Reason   Reason `json:"reason"`
+	// Text says in one sentence what was seen.
+	Text     string    `json:"text"`
+	Findings []Finding `json:"findings"`
+	// Unpromised is what the target was never seen to have and did not promise, so that the claim could not
+	// be judged. The claim is then Inconclusive (needs-failed), and does not weigh on the verdict of its
+	// scenario. Empty for every other claim.
+	Unpromised Promise `json:"unpromised,omitempty"`
+	// Moot: the answers leave nothing to compare, such as two dialects. The claim is then Inconclusive
+	// (needs-failed), and does not weigh.
+	Moot bool `json:"moot,omitempty"`
+	// Chances are what a Pass rests on.
+	Chances Chances `json:"chances,omitzero"`
+	// Compared are the attributes that a claim of kind ClaimAttributes compared, in their order. nil for all
+	// other claims.
+	Compared []Comparison `json:"compared,omitempty"`
+}
+
+// Comparison says whether the requests of one client that differ in one attribute draw on one quota.
+type Comparison struct {
+	// Attribute is what differs. Plain and Other are what the two kinds of requests send.
+	Attribute string `json:"attribute"`
+	Plain     string `json:"plain"`
+	Other     string `json:"other"`
+	// Expected is shared, separate or either. Observed is shared, separate, unlimited or "not shown".
+	Expected string `json:"expected"`
+	Observed string `json:"observed"`
+	// Detail says why nothing is shown, or which numbers show it.
+	Detail  string  `json:"detail"`
+	Verdict Verdict `json:"verdict"`
+}
+
+// Failed tells whether the observed result is not the expected one.
+func (c Comparison) Failed() bool { return c.Verdict == Fail }

@@ -1,0 +1,228 @@
+package scenario
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rlcheck/rlcheck/internal/claim"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// defaultExpect is what a scenario without an expect mapping expects: no contradiction to the limit, the
+// quota measured exactly and the rate to 2 %.
+func defaultExpect() Expect {
+	exactly := Tolerance{Demanded: true}
+	return Expect{Conformance: Exact,
+		Resolution: Resolution{Burst: exactly, Windowed: exactly,
+			Rate: Tolerance{Demanded: true, Ratio: 0.02}}}
+}
+
+// latencyDraft is the latency mapping: bounds by outcome and quantile, their lengths, and where each is
+// written.
+type latencyDraft struct {
+	bounds []claim.LatencyBound
+	spans  []span
+	at     []*tree.Node
+}
+
+// expectKind is the kind of the expect mapping.
+func expectKind() kind[*draft] {
+	groups := choice("a group of fields", claim.RetryAfter, claim.RateLimit, claim.DateField,
+		claim.ProblemBody, claim.NoStore, claim.Explanation)
+	return object("expect", []field[*draft]{
+		key("conformance", choice("conformance", Exact, UpperBound, LowerBound,
+			NoConformance),
+			"Which contradictions to the limit are a FAIL; exact by default.",
+			func(e *draft) *Conformance { return &e.Expect.Conformance }),
+		key("resolution", resolutionKind(),
+			"How closely the run must measure the limit for a PASS; the quota exactly and the rate to 2% "+
+				"by default.", func(e *draft) *Resolution { return &e.Expect.Resolution }),
+		key("fields", list("groups", groups), "Groups of header fields that answers must carry.",
+			func(e *draft) *[]claim.Group { return &e.Expect.Fields }),
+		key("retry_after", retryAfterKind(), "What follows if a client waits as told.",
+			func(e *draft) *claim.RetryAfterExpect { return &e.Expect.RetryAfter }),
+		key("denied_status", list("statuses", whole("a status", 100, 599)),
+			"Statuses that a denial should have.", func(e *draft) *[]int { return &e.Expect.DeniedStatus }),
+		key("denials", list("bounds", denialKind()), "The most denials of phases.",
+			func(e *draft) *[]claim.DenialBound { return &e.Expect.Denials }),
+		key("latency", latencyKind(), "Bounds of service times.",
+			func(e *draft) *latencyDraft { return &e.latency }),
+		key("schedule", scheduleKind(), "How well the plan must be kept; otherwise the run is "+
+			"INCONCLUSIVE.",
+			func(e *draft) *time.Duration { return &e.Expect.LateP99 }),
+		key("quota", quotaKind(), "What answers state about the quota.",
+			func(e *draft) *claim.QuotaExpect { return &e.Expect.Quota }),
+		key("answers", list("bounds", answerKind()), "Statuses that the answers of phases must have.",
+			func(e *draft) *[]claim.AnswerBound { return &e.Expect.Answers }),
+		key("attributes", attributesKind(),
+			"Whether requests of one client that differ in one attribute share one quota (shared), "+
+				"have two (separate), or are only reported (either). shared by default, for phases with "+
+				"vary.",
+			func(e *draft) *map[timeline.Attribute]claim.Sharing { return &e.sharing }),
+		key("parity", list("pairs", parityKind()),
+			"Phases whose answers must have the fields of another phase.",
+			func(e *draft) *[]claim.ParityExpect { return &e.Expect.Parity }),
+		key("storm", list("phases", stormKind()), "Backoff phases whose retries are reported.",
+			func(e *draft) *[]claim.StormExpect { return &e.Expect.Storms }),
+		key("intact", intactKind(), "What must arrive through a proxy as the origin sent it.",
+			func(e *draft) **claim.IntactExpect { return &e.Expect.Intact }),
+	}, nil)
+}
+
+func resolutionKind() kind[*Resolution] {
+	return object("resolution", []field[*Resolution]{
+		key("burst", toleranceKind(), "Of the burst or quota.",
+			func(r *Resolution) *Tolerance { return &r.Burst }),
+		key("windowed", toleranceKind(),
+			"Of the quota of windows, one of which may begin within a burst; as burst by default.",
+			func(r *Resolution) *Tolerance { return &r.Windowed }),
+		key("rate", toleranceKind(),
+			"Of the rate. For windows, only if a phase lasts three of them, since fewer cannot show "+
+				"their length.", func(r *Resolution) *Tolerance { return &r.Rate }),
+	}, func(_ *decoder, n *tree.Node, r *Resolution) {
+		if n.Get("windowed") == nil {
+			r.Windowed = r.Burst
+		}
+	})
+}
+
+// toleranceKind is the kind of a resolution: exact, none or a share such as 2%.
+func toleranceKind() kind[*Tolerance] {
+	const rule = "a resolution is exact, none or a share such as 2%"
+	return textKind(rule,
+		&jsonschema.Schema{Type: "string", Pattern: `^(exact|none|[0-9]{1,3}(\.[0-9]{1,3})?%)$`},
+		func(s string) (Tolerance, string, string) {
+			switch s {
+			case "none":
+				return Tolerance{}, "", ""
+			case "exact":
+				return Tolerance{Demanded: true}, "", ""
+			}
+			number, ok := strings.CutSuffix(s, "%")
+			x, isNumber := parseMultiple(number)
+			switch {
+			case !isNumber:
+				return Tolerance{}, rule, text.Suggest(s, []string{"exact", "none"})
+			case !ok:
+				return Tolerance{}, rule, fmt.Sprintf("write %q", s+"%")
+			case x.num > 1000*x.den || len(number) > 7:
+				return Tolerance{}, rule + ", at most 999%", ""
+			}
+			return Tolerance{Demanded: true, Ratio: float64(x.num) / float64(x.den) / 100}, "", ""
+		})
+}
+
+func retryAfterKind() kind[*claim.RetryAfterExpect] {
+	return object("retry_after", []field[*claim.RetryAfterExpect]{
+		key("honored", boolean("honored"), "A client that waited as told is admitted.",
+			func(r *claim.RetryAfterExpect) *bool { return &r.Honored }),
+		key("waits", whole("a number of waits", 1, maxRequests),
+			"The fewest waits that must be honored; 2 by default.",
+			func(r *claim.RetryAfterExpect) *int { return &r.Waits }),
+		key("not_longer", boolean("not_longer"), "No denial states a longer wait than the limit needs.",
+			func(r *claim.RetryAfterExpect) *bool { return &r.NotLonger }),
+	}, nil)
+}
+
+func denialKind() kind[*claim.DenialBound] {
+	return object("a bound of denials", []field[*claim.DenialBound]{
+		key("phase", word("a phase must be named", `\S`), "The phase.",
+			func(b *claim.DenialBound) *string { return &b.Phase }).must(),
+		key("max", whole("a number of denials", 0, maxRequests), "The most denials it may have.",
+			func(b *claim.DenialBound) *int { return &b.Max }).must(),
+	}, nil)
+}
+
+// latencyKind is the kind of the latency mapping: allowed_p99: 20ms and so on.
+func latencyKind() kind[*latencyDraft] {
+	var fields []field[*latencyDraft]
+	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
+		for _, q := range []string{"p50", "p90", "p95", "p99", "p999", "max"} {
+			bound := spanKind()
+			k := kind[*latencyDraft]{schema: bound.schema, read: func(d *decoder, n *tree.Node,
+				l *latencyDraft) {
+				var length span
+				bound.read(d, n, &length)
+				l.bounds = append(l.bounds, claim.LatencyBound{Outcome: outcome, Quantile: quantile(q)})
+				l.spans, l.at = append(l.spans, length), append(l.at, n)
+			}}
+			fields = append(fields,
+				key(outcome.String()+"_"+q, k,
+					"The largest service time of that quantile, or a multiple of the time after which the "+
+						"limit is as good as new. With a min, the multiple is only for limits that "+
+						"delay.", func(l *latencyDraft) *latencyDraft { return l }))
+		}
+	}
+	return object("latency", fields, nil)
+}
+
+// resolveLatency completes the bounds of service times. They hold for the answers of all phases, so a
+// multiple counts the slowest limit of any of them. A limit without a queue delays nothing: a multiple with a
+// min is then that min.
+func (s *draft) resolveLatency(d *decoder) {
+	slowest := boundsOf(s.Limit)
+	delays := slices.ContainsFunc(s.Limit, spec.Policy.Queued)
+	for i := range s.Phases {
+		if p := &s.Phases[i]; p.Counted() {
+			slowest.recovery = max(slowest.recovery, boundsOf(p.Limit).recovery)
+			delays = delays || slices.ContainsFunc(p.Limit, spec.Policy.Queued)
+		}
+	}
+	for i, b := range s.latency.bounds {
+		length := s.latency.spans[i]
+		if length.min > 0 && !delays {
+			length = span{fixed: length.min}
+		}
+		b.Max = length.resolve(d, s.latency.at[i], slowest)
+		s.Expect.Latency = append(s.Expect.Latency, b)
+	}
+}
+
+// quantile reads the digits of p50, p99 or p999 after the point. max is 1.
+func quantile(name string) float64 {
+	q, err := strconv.ParseFloat("0."+strings.TrimPrefix(name, "p"), 64)
+	if err != nil {
+		return 1
+	}
+	return q
+}
+
+func scheduleKind() kind[*time.Duration] {
+	return object("schedule", []field[*time.Duration]{
+		key("late_p99", duration(time.Microsecond, time.Hour),
+			"How late the 99th percentile of the planned requests may be sent.",
+			func(d *time.Duration) *time.Duration { return d }).must(),
+	}, nil)
+}
+
+// intactKind is the kind of what a proxy must not change.
+func intactKind() kind[**claim.IntactExpect] {
+	name := word("a field name is an HTTP token, with * at its end for all fields that begin so",
+		`^[!#$%&'+.^_`+"`"+`|~0-9A-Za-z-]+\*?$`)
+	all := object("intact", []field[*claim.IntactExpect]{
+		key("fields", list("field names", name), "Header fields, a * at the end for all that begin so.",
+			func(i *claim.IntactExpect) *[]string { return &i.Fields }),
+		key("status", boolean("status"), "The status.",
+			func(i *claim.IntactExpect) *bool { return &i.Status }),
+		key("body", boolean("body"), "The media type and the beginning of a denial's body.",
+			func(i *claim.IntactExpect) *bool { return &i.Body }),
+	}, nil)
+	return kind[**claim.IntactExpect]{schema: all.schema,
+		read: func(d *decoder, n *tree.Node, v **claim.IntactExpect) {
+			var i claim.IntactExpect
+			all.read(d, n, &i)
+			for j, f := range i.Fields {
+				i.Fields[j] = http.CanonicalHeaderKey(f)
+			}
+			*v = &i
+		}}
+}

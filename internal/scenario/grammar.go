@@ -1,0 +1,136 @@
+package scenario
+
+import (
+	"sync"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// The ceilings of what a file may ask for, and the pattern of ids.
+const (
+	maxRequests    = MaxRequests
+	maxPartitions  = 1_000_000
+	maxConnections = 60_000
+	idPattern      = `^[a-z0-9]+(-[a-z0-9]+)*$`
+)
+
+// grammar is scenarioKind, made once, as its patterns and schemas are most of the work of reading a small
+// file.
+var grammar = sync.OnceValue(scenarioKind)
+
+// scenarioKind is the kind of a whole file.
+func scenarioKind() kind[*draft] {
+	id := word("an id has lower case letters and digits, with single dashes between them", idPattern)
+	promise := promiseKind()
+	return object("a scenario", []field[*draft]{
+		key("id", id, "Stable for ever: reports and CI jobs refer to it.",
+			func(s *draft) *string { return &s.ID }).must(),
+		key("title", word("a title is a sentence", `\S`), "A sentence that is true of a correct "+
+			"limiter.",
+			func(s *draft) *string { return &s.Title }).must(),
+		key("kind", choice("a kind", Required, Recommended, Informative),
+			"Whether a FAIL counts.",
+			func(s *draft) *Kind { return &s.Kind }).must(),
+		key("source", word("a source is a link or FILE#ANCHOR", `\S`), "Where the rule comes from.",
+			func(s *draft) *string { return &s.Source }),
+		key("tags", list("words", id), "Words to select scenarios by.",
+			func(s *draft) *[]string { return &s.Tags }),
+		key("catches", list("faults", id), "Faults of the embedded target that this scenario catches.",
+			func(s *draft) *[]string { return &s.Catches }),
+		key("needs", list("ids", id), "Scenarios that must succeed; otherwise this one says nothing.",
+			func(s *draft) *[]string { return &s.Needs }),
+		key("target", targetKind(), "Where requests go, and what they contain.",
+			func(s *draft) *Target { return &s.Target }),
+		key("partition", partitionKind(), "What the limiter tells clients apart by.",
+			func(s *draft) *Partition { return &s.Partition }),
+		key("limit", limitKind(), "The declared limit, which the target must keep.",
+			func(s *draft) *spec.Limit { return &s.Limit }).must(),
+		key("allowed", allowedKind(),
+			"Which answers are admissions; by default those with a status below 400 that are not "+
+				"denials.",
+			func(s *draft) *[]int { return &s.Allowed }),
+		key("denied", deniedKind(), "Which answers are denials.",
+			func(s *draft) *Denied { return &s.Denied }),
+		key("phases", list("phases", phaseKind()), "What is sent, one phase after the other.",
+			func(s *draft) *[]phaseDraft { return &s.phases }).must(),
+		key("about", promise,
+			"What this scenario is about. If the target neither has nor promises it, the scenario is "+
+				"not judged.",
+			func(s *draft) *result.Promise { return &s.About }),
+		key("suits", choice("a subject", Subjects()...),
+			"What the limit must have; at another limit the scenario is not run.",
+			func(s *draft) *Subject { return &s.Suits }),
+		key("promises", list("promises", promise), "What the target promises. Something that it did "+
+			"not promise, and never shows, is a note and no failure. The embedded target promises "+
+			"everything.",
+			func(s *draft) *[]result.Promise { return &s.Expect.Promised }),
+		key("expect", expectKind(), "What the answers must show.",
+			func(s *draft) *draft { return s }),
+		key("example", boolean("example"),
+			"The limits of phases, and their paths, methods and fields, are those of the embedded "+
+				"target. For another target write its own, and example: false.",
+			func(s *draft) *bool { return &s.Example }),
+		key("safety", safetyKind(), "Ceilings of the run.",
+			func(s *draft) *Safety { return &s.Safety }),
+	}, nil)
+}
+
+// allowedKind is the kind of the allowed mapping.
+func allowedKind() kind[*[]int] {
+	return object("allowed", []field[*[]int]{
+		key("status", list("statuses", whole("a status", 100, 599)), "Statuses that are admissions.",
+			func(v *[]int) *[]int { return v }).must(),
+	}, nil)
+}
+
+// deniedKind is the kind of the denied mapping.
+func deniedKind() kind[*Denied] {
+	status := list("statuses", whole("a status", 100, 599))
+	k := object("denied", []field[*Denied]{
+		key("status", status, "Statuses that are denials; 429 by default.",
+			func(v *Denied) *[]int { return &v.Status }),
+		key("unanswered", boolean("unanswered"), "A request that gets no answer is denied: the "+
+			"connection is closed, "+
+			"or nothing comes in time (nginx 444, HAProxy silent-drop).",
+			func(v *Denied) *bool { return &v.Unanswered }),
+		key("header", word("a mark is a field name, or NAME: VALUE",
+			`^`+inner(tokenPattern)+`(: ?\S.*)?$`),
+			"A field that turns an admission into a denial, as for a degraded answer: X-Degraded, or "+
+				"with its value.", func(v *Denied) *string { return &v.Header }),
+	}, func(d *decoder, n *tree.Node, _ *Denied) {
+		if len(n.Keys) == 0 {
+			d.add(n, "an empty mapping", "denied has status, unanswered or header", "leave the key out")
+		}
+	})
+	one := 1
+	k.schema.MinProperties = &one
+	return k
+}
+
+func defaultSafety() Safety {
+	return Safety{MaxRequests: 1_000_000, MaxRate: spec.Rate{N: 20_000, Per: time.Second},
+		MaxDuration: time.Hour, MaxConnections: 1000}
+}
+
+// safetyKind is the kind of the ceilings.
+func safetyKind() kind[*Safety] {
+	return object("safety", []field[*Safety]{
+		key("max_requests", whole("a ceiling of requests", 1, maxRequests),
+			"The most requests of a run; 1_000_000 by default.",
+			func(s *Safety) *int { return &s.MaxRequests }),
+		key("max_rate", rateKind(),
+			"The highest planned rate of all partitions together; 20000/s by default.",
+			func(s *Safety) *spec.Rate { return &s.MaxRate }),
+		key("max_duration", duration(time.Millisecond, longest), "The longest planned run; 1h by default.",
+			func(s *Safety) *time.Duration { return &s.MaxDuration }),
+		key("max_connections", whole("a ceiling of connections", 1, maxConnections),
+			"The most connections that are open at once; 1000 by default.",
+			func(s *Safety) *int { return &s.MaxConnections }),
+	}, nil)
+}
+
+// promiseKind is the kind of a promise.
+func promiseKind() kind[*result.Promise] { return choice("a promise", result.Promises()...) }

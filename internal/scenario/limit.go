@@ -1,0 +1,288 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+)
+
+// limitKind is the kind of a limit: a SPEC, a mapping with an algorithm and its parameters, or a list of such
+// mappings, all of which must admit a request.
+func limitKind() kind[*spec.Limit] {
+	const why = `a limit is a mapping with an algorithm and its parameters, a list of them, or a text such as "token-bucket,rate=10/s,burst=20"`
+	one := 1
+	policy := policySchema()
+	text := &jsonschema.Schema{Type: "string", MinLength: &one}
+	return kind[*spec.Limit]{
+		schema: anyOf(policy, &jsonschema.Schema{Type: "array", Items: policy, MinItems: &one}, text),
+		read: func(d *decoder, n *tree.Node, l *spec.Limit) {
+			switch {
+			case n.Bad:
+			case n.Form == tree.Mapping:
+				if p, ok := d.policy(n); ok {
+					*l = spec.Limit{p}
+				}
+			case n.Form == tree.Sequence && len(n.Items) > 0:
+				for _, item := range n.Items {
+					if p, ok := d.policy(item); ok {
+						*l = append(*l, p)
+					}
+				}
+			case n.Form == tree.Scalar && n.IsText():
+				d.spec(n, l)
+			default:
+				d.add(n, n.Describe(), why, "")
+			}
+		},
+	}
+}
+
+// spec reads a limit in the words of the command line.
+func (d *decoder) spec(n *tree.Node, l *spec.Limit) {
+	got, err := spec.Parse(n.Text)
+	var wrong *spec.ParseError
+	if errors.As(err, &wrong) {
+		for _, p := range wrong.Problems {
+			at := n.At
+			if at.Setting == "" && n.Literal && !n.Varied() {
+				at.Col += len([]rune(n.Text[:min(p.Column-1, len(n.Text))]))
+			}
+			d.addAt(at, n.Path, p.What, p.Why, p.Mend)
+		}
+		return
+	}
+	*l = got
+}
+
+// policy reads one policy from a mapping.
+func (d *decoder) policy(n *tree.Node) (spec.Policy, bool) {
+	if !d.wants(n, tree.Mapping, "a limit is a mapping with an algorithm and its parameters") {
+		return spec.Policy{}, false
+	}
+	algorithm := n.Get("algorithm")
+	if algorithm == nil {
+		mend := ""
+		for _, k := range n.Keys {
+			if text.Suggest(k.Text, []string{"algorithm"}) != "" {
+				mend = "is that " + tree.Quote(k.Text) + "?"
+			}
+		}
+		d.add(n, `no "algorithm"`, "a limit names one of "+strings.Join(algorithms(), ", "), mend)
+		return spec.Policy{}, false
+	}
+	before := len(d.problems)
+	var pairs []spec.Pair
+	var keys, values []*tree.Node
+	for i, k := range n.Keys {
+		v := n.Items[i]
+		if v == algorithm || !d.wants(v, tree.Scalar, "a parameter of a limit is one value") {
+			continue
+		}
+		text := v.Text
+		if v.Plain {
+			text = plainNumbers(text)
+		}
+		pairs = append(pairs, spec.Pair{Key: k.Text, Value: text})
+		keys, values = append(keys, k), append(values, v)
+	}
+	if !d.wants(algorithm, tree.Scalar, "an algorithm is one of "+strings.Join(algorithms(), ", ")) ||
+		len(d.problems) > before {
+		return spec.Policy{}, false
+	}
+	p, wrong := spec.Build(algorithm.Text, pairs)
+	for _, w := range wrong {
+		at := n
+		switch {
+		case w.Pair >= 0 && w.InValue:
+			at = values[w.Pair]
+		case w.Pair >= 0:
+			at = keys[w.Pair]
+		case !slices.Contains(algorithms(), algorithm.Text):
+			at = algorithm
+		}
+		// In a file a colon stands between a key and its value.
+		d.add(at, w.What, w.Why, strings.Replace(w.Mend, "=", ": ", 1))
+	}
+	return p, len(wrong) == 0
+}
+
+// plainNumbers returns a whole number, or a range of two, without underscores (10_000), which YAML readers
+// know.
+func plainNumbers(text string) string {
+	ends := strings.Split(text, "..")
+	for i, end := range ends {
+		whole, ok := wholeNumber(end)
+		if !ok {
+			return text
+		}
+		ends[i] = strconv.FormatInt(whole, 10)
+	}
+	return strings.Join(ends, "..")
+}
+
+// algorithms lists the words for algorithms.
+func algorithms() []string {
+	var words []string
+	for _, a := range spec.Algorithms() {
+		words = append(words, string(a))
+	}
+	return words
+}
+
+// policySchema returns the schema of one policy: which keys there are, and which of them an algorithm takes.
+func policySchema() *jsonschema.Schema {
+	all := policyKeys()
+	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{},
+		AdditionalProperties: never(),
+		Required:             []string{"algorithm"},
+		PropertyOrder:        append([]string{"algorithm"}, spec.Keys("")...)}
+	for name, k := range all {
+		s.Properties[name] = k
+	}
+	algorithm := choice("an algorithm", spec.Algorithms()...).schema
+	algorithm.Description = "How requests are counted."
+	s.Properties["algorithm"] = algorithm
+	for _, a := range spec.Algorithms() {
+		takes := spec.Keys(a)
+		then := &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{}}
+		for _, name := range spec.Keys("") {
+			if !slices.Contains(takes, name) {
+				then.Properties[name] = never()
+			}
+		}
+		for _, name := range []string{"rate", "limit", "burst", "queue"} {
+			if slices.Contains(takes, name) {
+				then.Required = append(then.Required, name)
+			}
+		}
+		s.AllOf = append(s.AllOf, when("algorithm", string(a), then))
+	}
+	return s
+}
+
+// when returns the schema of a mapping that fits then if its key has the value.
+func when(key, value string, then *jsonschema.Schema) *jsonschema.Schema {
+	var is any = value
+	return &jsonschema.Schema{
+		If: &jsonschema.Schema{Properties: map[string]*jsonschema.Schema{key: {Const: &is}},
+			Required: []string{key}},
+		Then: then,
+	}
+}
+
+// policyKeys returns the schemas of the parameters of a limit: their forms, with words and meanings of
+// package spec.
+func policyKeys() map[string]*jsonschema.Schema {
+	time := orVariable(pattern(durationPattern))
+	times := orVariable(pattern(spanPattern))
+	number := func(least float64) *jsonschema.Schema {
+		return orVariable(&jsonschema.Schema{Type: "integer", Minimum: &least}, grouped())
+	}
+	numbers := func(least float64) *jsonschema.Schema {
+		whole := &jsonschema.Schema{Type: "integer", Minimum: &least}
+		return orVariable(whole, grouped(), pattern(countsPattern))
+	}
+	numeric := map[string]*jsonschema.Schema{
+		"rate":      orVariable(pattern(limitRatePattern)),
+		"limit":     numbers(1),
+		"burst":     numbers(1),
+		"queue":     numbers(0),
+		"undelayed": number(0),
+		"start":     numbers(0),
+		"phase":     orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+$`}),
+		"slots":     number(1),
+		"fill":      number(1),
+		"tick":      time,
+		"ban":       times,
+		"ttl":       times,
+		"hold":      orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+\.\.[0-9a-zµ.]*$`}),
+		"linger":    time,
+	}
+	out := map[string]*jsonschema.Schema{}
+	for _, d := range spec.KeyDocs() {
+		var words []string
+		for _, w := range d.Words {
+			words = append(words, w.Word)
+		}
+		s := jsonschema.Schema{}
+		if own := numeric[d.Key]; own != nil {
+			s.AnyOf = slices.Clone(own.AnyOf)
+		}
+		if named := choice(d.Key, words...).schema; len(s.AnyOf) == 0 {
+			s.AnyOf = named.AnyOf
+		} else if len(words) > 0 {
+			s.AnyOf = append(s.AnyOf, named)
+		}
+		s.Description = d.Sentence()
+		out[d.Key] = &s
+	}
+	return out
+}
+
+// bounds are the units of multiples: the tightest of all policies, and their likely recovery in nanoseconds.
+type bounds struct {
+	full     int64
+	recovery int64
+	rate     spec.Rate
+}
+
+// boundsOf returns the fewest units that a full start admits, the likely recovery and the lowest rate of l.
+func boundsOf(l spec.Limit) bounds {
+	b := bounds{full: l.Full(), rate: l[0].Rate, recovery: int64(likely(l))}
+	for _, p := range l[1:] {
+		if p.Rate.Less(b.rate) {
+			b.rate = p.Rate
+		}
+	}
+	return b
+}
+
+// likely returns the recovery of which durations are multiples. It is the latest that the ranges of l allow,
+// or the soonest if the latest is more than twice as long. A ban that grows begins with its shorter end, and
+// waiting for the longer end may take all day. If the limit is slower than that, less is measured, and nobody
+// is accused.
+func likely(l spec.Limit) time.Duration {
+	soonest, latest := recoveries(l)
+	if soonest < latest/2 {
+		return soonest
+	}
+	return latest
+}
+
+// recoveries returns the soonest and the latest time after which l is as good as new.
+func recoveries(l spec.Limit) (soonest, latest time.Duration) {
+	for _, p := range l {
+		latest = max(latest, p.Recovery())
+		p.Rate.N, p.RateTo, p.PerTo = max(p.Rate.N, p.RateTo), 0, 0
+		p.BurstTo, p.BanTo = 0, 0
+		soonest = max(soonest, p.Recovery())
+	}
+	return soonest, latest
+}
+
+// likelyEnd returns the text of Scenario.Likely for the phases that are left.
+func (s *draft) likelyEnd() string {
+	for i := range s.phases {
+		p := &s.phases[i]
+		soonest, latest := recoveries(p.Limit)
+		if soonest == latest || p.duration.x.den == 0 || s.phase(p.Name) == nil {
+			continue
+		}
+		end := "soonest"
+		if likely(p.Limit) == latest {
+			end = "latest"
+		}
+		return fmt.Sprintf("durations follow the %s recovery in the ranges of the limit, %s of %s..%s", end,
+			text.Rough(likely(p.Limit)), text.Rough(soonest), text.Rough(latest))
+	}
+	return ""
+}

@@ -1,0 +1,104 @@
+package scenario
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// requestKeys are the keys of a phase that change its requests. A phase that sends nothing has none of them.
+func requestKeys() []field[*phaseDraft] {
+	path := word("a path begins with a slash, and all but printable ASCII is escaped", `^/[!-"$-~]*$`)
+	name := word("a name has lower case letters, digits and dashes, and begins with a letter",
+		phaseNamePattern)
+	return []field[*phaseDraft]{
+		key("path", path, "Path and query of the requests, sent as written; that of target.url by default.",
+			func(p *phaseDraft) *string { return &p.Path }),
+		key("method", methodKind(), "The method of the requests; target.method by default.",
+			func(p *phaseDraft) *string { return &p.Method }),
+		key("header", headerKind(), "Header fields of the requests beside those of the target.",
+			func(p *phaseDraft) *map[string]string { return &p.Header }),
+		key("spelling", list("spellings", choice("a spelling", timeline.Spellings()...)),
+			"Ways to write the path, used in turn.",
+			func(p *phaseDraft) *[]timeline.Spelling { return &p.Spelling }),
+		key("mint", choice("what is minted", MintTokens, MintUsers, MintAccounts),
+			"Each request has another client name, and the limit counts them as one client: tokens of "+
+				"one owner, users of one tenant, or accounts that one address tries.",
+			func(p *phaseDraft) *Mint { return &p.Mint }),
+		key("vary", choice("an attribute", attributes()...),
+			"The client sends every second request with this attribute changed; expect.attributes says "+
+				"whether both kinds share one quota. requests counts those of each kind.",
+			func(p *phaseDraft) *timeline.Attribute { return &p.Vary }),
+		key("client", name, "The clients of this name send the phase. They may use several partitions: "+
+			"a client with a limit for each route.",
+			func(p *phaseDraft) *string { return &p.Client }),
+		key("connections", choice("connections", Kept, FreshConnections),
+			"fresh: each request on its own connection; kept by default.",
+			func(p *phaseDraft) *Connections { return &p.Connections }),
+		key("unnamed", boolean("unnamed"),
+			"Leave out what tells clients apart: a client without a key.",
+			func(p *phaseDraft) *bool { return &p.Unnamed }),
+		key("addresses", choice("the addresses of forge", timeline.AnyAddress, timeline.OneNetwork,
+			timeline.TwoSpellings),
+			"Which addresses forge invents: any; one-network, an IPv6 network of 64 bits for each "+
+				"partition; or two-spellings, one IPv4 address for each partition and the IPv6 address "+
+				"mapped from it. any by default.",
+			func(p *phaseDraft) *timeline.Addresses { return &p.Addresses }),
+		key("limit", phaseLimitKind(),
+			"The limit of the phase's partitions, if it differs from the scenario's: a SPEC, a multiple of "+
+				`it ("2x"), none, or zero if nothing is admitted.`,
+			func(p *phaseDraft) *phaseLimit { return &p.limit }),
+	}
+}
+
+// phaseNamePattern is that of the names of phases, partitions and clients.
+const phaseNamePattern = `^[a-z][a-z0-9]*(-[a-z0-9]+)*$`
+
+// checkRequests reports requests of phases that contradict each other.
+func (s *draft) checkRequests(d *decoder) {
+	limits := map[string]*phaseDraft{}
+	for i := range s.phases {
+		p := &s.phases[i]
+		if n := p.at.Get("header"); n != nil && s.Partition.Kind == ByHeader {
+			for _, k := range n.Keys {
+				if strings.EqualFold(k.Text, s.Partition.Name) {
+					d.add(k, tree.Quote(k.Text), "this field holds the key of the client",
+						"remove it here, or write client")
+				}
+			}
+		}
+		if p.Unnamed {
+			checkUnnamed(d, p)
+		}
+		if !p.Counted() {
+			continue
+		}
+		first := limits[p.Partition]
+		if first == nil {
+			limits[p.Partition] = p
+		} else if first.Limit.String() != p.Limit.String() {
+			at := p.at.Get("limit")
+			if at == nil {
+				at = p.at
+			}
+			d.add(at, "limit "+p.Limit.String(),
+				fmt.Sprintf("phase %q uses the same partitions under %s, and a partition has one limit",
+					first.Name, first.Limit),
+				"give the phase a partition of its own, and both the same client")
+		}
+	}
+}
+
+// checkUnnamed reports keys that contradict a phase without client names.
+func checkUnnamed(d *decoder, p *phaseDraft) {
+	at := p.at.Get("unnamed")
+	switch {
+	case p.Client != "":
+		d.add(at, `"unnamed"`, "the phase has a client, which has a name", "remove it or client")
+	case p.Shape == timeline.Boundary:
+		d.add(at, `"unnamed"`, "requests that find a boundary use their own name",
+			"remove it, or take another shape")
+	}
+}

@@ -1,0 +1,337 @@
+package scenario
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// resolve turns the multiples of a phase into numbers.
+func (p *phaseDraft) resolve(d *decoder, s *Scenario) {
+	p.resolveLimit(d, s)
+	b, n := boundsOf(p.Limit), p.at
+	p.Cost = int64(max(1, p.cost))
+	p.Requests = p.requests.resolve(d, n.Get("requests"), b, p.Cost)
+	p.Clients = p.clients.resolve(d, n.Get("clients"), b, 1)
+	p.Rate = p.rate.resolve(d, n.Get("rate"), b, p.Cost)
+	p.From = p.from.resolve(d, n.Get("from"), b, p.Cost)
+	p.To = p.to.resolve(d, n.Get("to"), b, p.Cost)
+	p.Duration = p.duration.resolve(d, n.Get("duration"), b)
+	switch p.Shape {
+	case timeline.Steps:
+		p.resolveSteps(d, b)
+	case timeline.Backoff:
+		p.resolveRetry(d, b)
+	case timeline.Hook:
+		p.resolveHook()
+	case timeline.HonorRetryAfter:
+		if p.Requests == 0 { // twice what a right limiter admits, and a few for each client
+			admitted := MulDiv(int64(p.Duration), b.rate.N, int64(b.rate.Per), true)
+			p.Requests = clampCount(2*(float64(b.full)+float64(admitted))/float64(p.Cost) +
+				20*float64(p.Clients))
+		}
+	case timeline.Boundary:
+		p.resolveBoundary(d, b)
+	}
+	p.Complete()
+	// Requests keep the field that the limiter counts by, and the fields that are sent with every request.
+	p.Forge = slices.DeleteFunc(p.Forge, func(name string) bool {
+		for fixed := range s.Target.Header {
+			if strings.EqualFold(name, fixed) {
+				return true
+			}
+		}
+		return s.Partition.Kind == ByHeader && strings.EqualFold(name, s.Partition.Name)
+	})
+}
+
+// resolveSteps completes the rates of a phase of shape steps.
+func (p *phaseDraft) resolveSteps(d *decoder, b bounds) {
+	n := p.at.Get("rates")
+	for i, v := range p.rates {
+		p.Rates = append(p.Rates, v.resolve(d, n.Items[i], b, p.Cost))
+	}
+	if len(p.Rates) > 0 && p.Duration/time.Duration(len(p.Rates)) == 0 {
+		d.add(n, fmt.Sprintf("%d rates", len(p.Rates)), "each lasts at least 1ns", "")
+	}
+}
+
+// resolveBoundary completes aim, window and lead of a boundary phase.
+func (p *phaseDraft) resolveBoundary(d *decoder, b bounds) {
+	n := p.at
+	if p.Aim = p.aim; p.Aim == "" || p.Aim == aimAuto {
+		p.Aim = aimOf(p.Limit)
+	}
+	if p.Window = p.window.resolve(d, n.Get("window"), b); p.Window == 0 {
+		p.Window = windowOf(p.Limit)
+	}
+	if p.Lead = p.lead.resolve(d, n.Get("lead"), b); p.Lead == 0 {
+		p.Lead = min(defaultLead, p.Window/10)
+	}
+	if at := n.Get("lead"); at != nil && p.Lead > p.Window/2 {
+		d.add(at, "lead "+text.Short(p.Lead), "it is at most half of the window of "+
+			text.Short(p.Window), "")
+	}
+	if p.Requests < 2 {
+		d.add(n.Get("requests"), fmt.Sprintf("%d requests", p.Requests),
+			"one half goes before the boundary and one after it", "")
+	}
+}
+
+// aimOf returns the aim that suits how the windows of l are aligned.
+func aimOf(l spec.Limit) timeline.Aim {
+	for _, p := range l {
+		if !p.Windowed() {
+			continue
+		}
+		switch p.Align {
+		case spec.AlignFirst:
+			return timeline.AimFirst
+		case spec.AlignUnknown, spec.AlignShared, spec.AlignPhase:
+			return timeline.AimProbe
+		}
+	}
+	return timeline.AimClock
+}
+
+// windowOf returns the distance between the boundaries of a limiter that counts in windows: the longest
+// window of l. For a bucket it is the time in which its rate gives its burst, multiplied until a generator
+// can aim at it.
+func windowOf(l spec.Limit) time.Duration {
+	var w time.Duration
+	for _, p := range l {
+		if p.HasWindow() {
+			w = max(w, p.Rate.Per)
+		}
+	}
+	if w == 0 {
+		if w = time.Duration(boundsOf(l).recovery); w > 0 && w < aimable {
+			w *= (aimable + w - 1) / w
+		}
+	}
+	return w
+}
+
+// aimable is the shortest window whose end a generator can surely aim at after it has seen the beginning.
+const aimable = 200 * time.Millisecond
+
+// resolve returns the number of requests of one partition.
+func (a amount) resolve(d *decoder, n *tree.Node, b bounds, cost int64) int {
+	if n == nil {
+		return 0
+	}
+	total := a.plus
+	if a.x.den > 0 {
+		total = MulDiv(a.x.num, b.full, a.x.den*cost, true)
+		if total < math.MaxInt64/2 {
+			total += a.plus
+		}
+	}
+	switch {
+	case total < 1:
+		d.add(n, tree.Quote(n.Text),
+			fmt.Sprintf("with a limit that admits %d at once that is %d requests, and a phase sends at "+
+				"least 1", b.full, total), "")
+	case total > maxRequests && d.lenient: // it does not fit
+		return maxRequests + 1
+	case total > maxRequests:
+		d.add(n, tree.Quote(n.Text),
+			fmt.Sprintf("with a limit that admits %d at once that is over %d requests",
+				b.full, maxRequests), "")
+		return maxRequests
+	}
+	return int(total)
+}
+
+// resolve returns the rate of one partition. Its pair is reduced no further than the multiple needs.
+func (v speed) resolve(d *decoder, n *tree.Node, b bounds, cost int64) spec.Rate {
+	if n == nil || v.x.den == 0 {
+		return v.fixed
+	}
+	g := gcd(v.x.num, v.x.den)
+	num, den := v.x.num/g, v.x.den/g*cost
+	r := spec.Rate{N: MulDiv(b.rate.N, num, 1, false),
+		Per: time.Duration(MulDiv(int64(b.rate.Per), den, 1, false))}
+	if r.N == math.MaxInt64 || r.Per == math.MaxInt64 {
+		d.add(n, tree.Quote(n.Text), "that multiple of "+b.rate.String()+" does not fit", "")
+	}
+	return r
+}
+
+// resolve returns the duration between its bounds.
+func (s span) resolve(d *decoder, n *tree.Node, b bounds) time.Duration {
+	if n == nil || s.x.den == 0 {
+		return s.fixed
+	}
+	t := max(time.Duration(s.x.times(b.recovery)), s.min)
+	if s.max > 0 {
+		t = min(t, s.max)
+	}
+	if t > longest && d.lenient { // it is not waited for
+		return min(t, 50*longest)
+	}
+	if t > longest || t == 0 {
+		d.add(n, "the duration",
+			fmt.Sprintf("with a limit that recovers in %s that is %s, and a phase lasts from 1ns to %s",
+				text.Short(time.Duration(b.recovery)), text.Short(t), text.Short(longest)), "")
+		return longest
+	}
+	return t
+}
+
+// gcd is the greatest common divisor of two positive numbers.
+func gcd(a, b int64) int64 {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+// clampCount makes a count of a float, from 1 to a number that is over every ceiling.
+func clampCount(f float64) int { return int(max(1, min(f, math.MaxInt32))) }
+
+// checkTogether reports parts of a scenario that contradict each other. It also tells the expectations what
+// they need to know of the phases.
+func (s *draft) checkTogether(d *decoder, root *tree.Node) {
+	names := s.checkNames(d)
+	if !slices.ContainsFunc(s.Phases, func(p Phase) bool { return !p.Quiet() }) {
+		d.add(root.Get("phases"), "no requests", "a scenario sends at least one request", "")
+	}
+	s.checkRequests(d)
+	expect := root.Get("expect")
+	for i, b := range s.Expect.Denials {
+		if names[b.Phase] == nil {
+			at := expect.Get("denials").Items[i].Get("phase")
+			d.unknown(at.At, at.Path, "phase ", b.Phase,
+				"the phases are "+strings.Join(phaseNames(s.Phases), ", "),
+				phaseNames(s.Phases))
+			continue
+		}
+		s.Expect.Denials[i].Unlimited = s.phase(b.Phase).Unlimited
+	}
+	s.checkExpected(d, expect)
+	for i := range s.Phases {
+		s.expectOf(&s.Phases[i])
+	}
+	s.Expect.Counted = s.countedPhases()
+	s.checkNeeded(d, expect)
+	s.checkPartitionField(d, root)
+}
+
+// checkNames reports phases with the same name, and phases to an origin that does not exist. It returns where
+// each name stands.
+func (s *draft) checkNames(d *decoder) map[string]*tree.Node {
+	names := make(map[string]*tree.Node, len(s.Phases))
+	for i := range s.phases {
+		p := &s.phases[i]
+		at := p.at.Get("name")
+		if first := names[p.Name]; first != nil {
+			d.add(at, tree.Quote(p.Name),
+				fmt.Sprintf("each phase has its own name, and this name is used at %d:%d already",
+					first.At.Line, first.At.Col), "")
+		} else {
+			names[p.Name] = at
+		}
+		if p.Origin && s.Target.Origin == "" {
+			d.add(p.at.Get("origin"), "phase "+tree.Quote(p.Name),
+				"it goes to the origin, and the target has none",
+				"write target.origin")
+		}
+	}
+	for i := range s.phases {
+		p := &s.phases[i]
+		aim := timeline.AimPhase(p.Name)
+		if other := names[aim]; p.Shape == timeline.Boundary && other != nil {
+			d.add(other, tree.Quote(aim), "the requests that find the boundary of phase "+tree.Quote(p.Name)+
+				" have that name", "")
+		}
+	}
+	return names
+}
+
+// expectOf notes what a phase means for the expectations.
+func (s *draft) expectOf(p *Phase) {
+	if p.Barred && !p.Quiet() {
+		s.Expect.Barred = append(s.Expect.Barred, p.Name)
+	}
+	s.limitPhase(p)
+	if method := cmp.Or(p.Method, s.Target.Method); method == http.MethodHead && !p.Quiet() {
+		s.Expect.Bodiless = append(s.Expect.Bodiless, p.Observed()...)
+	}
+}
+
+// countedPhases returns the names of the phases between two counts by the target itself, in their order.
+func (s *draft) countedPhases() (out [][]string) {
+	var between []string
+	counting := false
+	for i := range s.Phases {
+		switch p := &s.Phases[i]; {
+		case p.Shape != timeline.Hook && !p.Quiet():
+			between = append(between, p.Observed()...)
+		case p.Shape == timeline.Hook && p.Event.Action == timeline.Count:
+			if counting {
+				out = append(out, between)
+			}
+			counting, between = true, nil
+		}
+	}
+	return out
+}
+
+// checkNeeded reports expectations that need a phase which is missing.
+func (s *draft) checkNeeded(d *decoder, expect *tree.Node) {
+	has := func(is func(Phase) bool) bool { return slices.ContainsFunc(s.Phases, is) }
+	if s.Expect.RetryAfter.Honored &&
+		!has(func(p Phase) bool { return p.Shape == timeline.HonorRetryAfter }) {
+		d.add(expect.Get("retry_after"), "honored", "no phase waits as told",
+			"add a phase of shape honor-retry-after")
+	}
+	origin := has(func(p Phase) bool { return p.Origin })
+	through := has(func(p Phase) bool { return !p.Origin && !p.Quiet() })
+	if s.Expect.Intact != nil && (!origin || !through) {
+		d.add(expect.Get("intact"), "intact", "it compares phases with origin: true and phases without",
+			"add the one that is missing")
+	}
+}
+
+// checkPartitionField reports a header field of all requests that is also the field of the client's key.
+func (s *draft) checkPartitionField(d *decoder, root *tree.Node) {
+	n := root.Get("target").Get("header")
+	if n == nil || s.Partition.Kind != ByHeader {
+		return
+	}
+	for _, k := range n.Keys {
+		if strings.EqualFold(k.Text, s.Partition.Name) {
+			d.add(k, tree.Quote(k.Text), "this field holds the key of the client",
+				"remove it here, or with this one key take partition none")
+		}
+	}
+}
+
+// phase returns the phase with the name, or nil.
+func (s *draft) phase(name string) *Phase {
+	for i := range s.Phases {
+		if s.Phases[i].Name == name {
+			return &s.Phases[i]
+		}
+	}
+	return nil
+}
+
+// phaseNames lists the names in order.
+func phaseNames(phases []Phase) []string {
+	names := make([]string, len(phases))
+	for i := range phases {
+		names[i] = phases[i].Name
+	}
+	return names
+}

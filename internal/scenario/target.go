@@ -1,0 +1,205 @@
+package scenario
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/jsonschema-go/jsonschema"
+
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+)
+
+func defaultTarget() Target {
+	return Target{URL: Builtin, Method: "GET", Timeout: 5 * time.Second,
+		Tick: time.Millisecond, RetryAfter: "seconds", Protocol: H1}
+}
+
+// targetKind is the kind of the target mapping.
+func targetKind() kind[*Target] {
+	return object("a target", []field[*Target]{
+		key("url", urlKind(), `An http or https URL, or "builtin" for the embedded target.`,
+			func(t *Target) *string { return &t.URL }),
+		key("origin", urlKind(), "What stands behind the proxy at url, for phases with origin: true.",
+			func(t *Target) *string { return &t.Origin }),
+		key("method", methodKind(), "GET by default.", func(t *Target) *string { return &t.Method }),
+		key("header", headerKind(), "Header fields of every request.",
+			func(t *Target) *map[string]string { return &t.Header }),
+		key("body", word("a body is text", ""), "The body of every request.",
+			func(t *Target) *string { return &t.Body }),
+		key("timeout", duration(time.Millisecond, time.Hour),
+			"How long rlcheck waits for an answer; 5s by default.",
+			func(t *Target) *time.Duration { return &t.Timeout }),
+		key("tick", duration(0, time.Minute), "How coarse the target's clock may be; 1ms by default.",
+			func(t *Target) *time.Duration { return &t.Tick }),
+		key("fault", word("a fault is a name that \"rlcheck serve --fault list\" prints", idPattern),
+			"A deliberate defect of the embedded target.",
+			func(t *Target) *string { return &t.Fault }),
+		key("retry_after", choice("the form of Retry-After", "seconds", "date"),
+			"How the embedded target writes Retry-After.",
+			func(t *Target) *string { return &t.RetryAfter }),
+		key("on_store_error", choice("the choice on a store error", "allow", "deny", "error"),
+			"What the embedded target answers while its store is gone; error by default.",
+			func(t *Target) *string { return &t.OnStoreError }),
+		key("client_address", word("a field name is an HTTP token", tokenPattern),
+			"The field to whose end a trusted proxy writes the address of a client without a key, for "+
+				"the embedded target; by default the address of the connection.",
+			func(t *Target) *string { return &t.ClientAddress }),
+		key("insecure", boolean("insecure"), "Accept any TLS certificate.",
+			func(t *Target) *bool { return &t.Insecure }),
+		key("protocol", protocolKind(),
+			"h1 (HTTP/1.1) by default, or h2: HTTP/2, with TLS by ALPN, else by prior knowledge.",
+			func(t *Target) *Protocol { return &t.Protocol }),
+		key("unix_socket", word("a socket is a path", `\S`),
+			"The path of a Unix socket to connect to instead of url's host.",
+			func(t *Target) *string { return &t.UnixSocket }),
+		key("proxy", proxyKind(), "An HTTP proxy: http://HOST:PORT. Proxy variables of the environment "+
+			"are ignored.",
+			func(t *Target) *string { return &t.Proxy }),
+	}, func(d *decoder, n *tree.Node, t *Target) {
+		checkWay(d, n, t)
+		if f := n.Get("fault"); f != nil && t.URL != Builtin {
+			d.add(f, tree.Quote(f.Text),
+				"only the embedded target has faults, and url is "+tree.Quote(t.URL),
+				"remove it, or write url: builtin")
+		}
+	})
+}
+
+func protocolKind() kind[*Protocol] {
+	return choice("a protocol", H1, H2)
+}
+
+// proxyKind is the kind of the URL of a proxy.
+func proxyKind() kind[*string] {
+	const rule = "a proxy is http://HOST:PORT"
+	is := regexp.MustCompile(`^http://([^/?#\s@]+@)?[^/?#\s@]+/?$`)
+	schema := &jsonschema.Schema{Type: "string", Pattern: is.String()}
+	return kind[*string]{schema: orVariable(schema), read: func(d *decoder, n *tree.Node, v *string) {
+		if !d.wants(n, tree.Scalar, rule) {
+			return
+		}
+		if u, err := url.Parse(n.Text); err != nil || !is.MatchString(n.Text) || u.Hostname() == "" {
+			d.add(n, "this url", rule+" or http://USER:PASSWORD@HOST:PORT",
+				"") // it is not quoted, as it may hold a password
+			return
+		}
+		*v = n.Text
+	}}
+}
+
+// checkWay reports ways to the target that exclude each other.
+func checkWay(d *decoder, n *tree.Node, t *Target) {
+	socket, proxy := n.Get("unix_socket"), n.Get("proxy")
+	switch {
+	case socket != nil && proxy != nil:
+		d.add(proxy, "a proxy", "a Unix socket is connected to directly", "remove one of them")
+	case socket != nil && t.Origin != "":
+		d.add(socket, tree.Quote(socket.Text), "one socket cannot be both the target and its origin",
+			"remove origin")
+	case socket != nil && t.URL == Builtin:
+		d.add(socket, tree.Quote(socket.Text), "the embedded target has no socket",
+			"write the url of the target")
+	case proxy != nil && t.URL == Builtin:
+		d.add(proxy, "a proxy", "the embedded target is connected to directly", "write the url of the target")
+	}
+}
+
+func methodKind() kind[*string] {
+	const rule = "a method is in capitals"
+	is := regexp.MustCompile(`^[A-Z][A-Z-]*$`)
+	return textKind(rule, &jsonschema.Schema{Type: "string", Pattern: is.String()},
+		func(s string) (string, string, string) {
+			switch upper := strings.ToUpper(s); {
+			case is.MatchString(s):
+				return s, "", ""
+			case is.MatchString(upper):
+				return "", rule, fmt.Sprintf("write %q", upper)
+			default:
+				return "", rule + " and has no other characters", ""
+			}
+		})
+}
+
+// urlKind is the kind of a URL, or the word builtin.
+func urlKind() kind[*string] {
+	return textKind(`a url begins with http:// or https://, or is "builtin"`,
+		&jsonschema.Schema{Type: "string", Pattern: `^(builtin|https?://[^/?#\s@]+([/?][^#\s]*)?)$`},
+		parseURL)
+}
+
+func parseURL(s string) (string, string, string) {
+	const form = `a url begins with http:// or https://, or is "builtin"`
+	if s == Builtin {
+		return s, "", ""
+	}
+	u, err := url.Parse(s)
+	var bad *url.Error
+	web := strings.HasPrefix(s, "http://") || strings.HasPrefix(s, "https://")
+	switch {
+	case strings.ContainsAny(s, " \t\r\n"):
+		return "", "a url has no spaces", ""
+	case web && errors.As(err, &bad) && strings.Contains(bad.Err.Error(), "::"):
+		return "", "an IPv6 address stands in brackets", `write "http://[::1]:8080/"`
+	case web && errors.As(err, &bad):
+		return "", bad.Err.Error(), ""
+	case !strings.Contains(s, "://") && strings.ContainsAny(s, ".:"):
+		scheme, rest, slashed := strings.Cut(s, ":/")
+		if !slashed || scheme != "http" && scheme != "https" {
+			scheme, rest = "http", strings.TrimPrefix(s, "//")
+		}
+		return "", form, fmt.Sprintf("write %q", scheme+"://"+rest)
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return "", form, ""
+	case u.Hostname() == "":
+		return "", "a url names a host", ""
+	case u.User != nil:
+		return "", "a url has no user or password", "write them in target.header as Authorization"
+	case strings.Contains(s, "#"):
+		return "", "a fragment is not sent", "leave out what follows the #"
+	}
+	return s, "", ""
+}
+
+// notForFiles returns the header fields that the generator writes itself.
+func notForFiles() []string {
+	return []string{"connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer",
+		"keep-alive", "proxy-connection"}
+}
+
+// headerKind is the kind of header fields: a mapping of names to values, both as HTTP allows them.
+func headerKind() kind[*map[string]string] {
+	const rule = "header fields are a mapping of names to texts"
+	name := word("a field name is an HTTP token", tokenPattern)
+	return kind[*map[string]string]{
+		schema: &jsonschema.Schema{Type: "object", PropertyNames: pattern(tokenPattern),
+			AdditionalProperties: &jsonschema.Schema{Type: "string", Pattern: `^[^\r\n]*$`}},
+		read: func(d *decoder, n *tree.Node, h *map[string]string) {
+			if !d.wants(n, tree.Mapping, rule) {
+				return
+			}
+			*h = make(map[string]string, len(n.Keys))
+			for i, k := range n.Keys {
+				v, got := n.Items[i], ""
+				name.read(d, k, &got)
+				switch {
+				case !d.wants(v, tree.Scalar, "a field value is text"):
+				case slices.Contains(notForFiles(), strings.ToLower(k.Text)):
+					d.add(k, tree.Quote(k.Text), "rlcheck writes this field itself", "remove it")
+				case !v.IsText():
+					d.add(v, v.Describe(), "a field value is text, and YAML reads this as something else",
+						"put it in quotes")
+				case strings.ContainsAny(v.Text, "\r\n"):
+					d.add(v, tree.Quote(v.Raw), "a field value is one line", "")
+				case strings.TrimSpace(v.Text) != v.Text:
+					d.add(v, tree.Quote(v.Raw), "a field value neither begins nor ends with a space", "")
+				default:
+					(*h)[k.Text] = v.Text
+				}
+			}
+		}}
+}

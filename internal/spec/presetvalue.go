@@ -1,0 +1,144 @@
+package spec
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// PresetValue is the value of a word: a number, a time, or a rate of both. Text is the value as written.
+type PresetValue struct {
+	N    int64
+	D    time.Duration
+	Text string
+}
+
+// PresetReader reads a value, or says why it cannot and how to mend that ("" rather than a guess).
+type PresetReader func(text string) (v PresetValue, why, mend string)
+
+// count returns the reader of a whole number of at least `least`. The number may be written as a product, and
+// with underscores: 15*60*1000, 60_000.
+func count(least int64) PresetReader {
+	return func(text string) (PresetValue, string, string) {
+		n := int64(1)
+		for factor := range strings.SplitSeq(text, "*") {
+			f, err := strconv.ParseUint(strings.ReplaceAll(strings.TrimSpace(factor), "_", ""), 10, 62)
+			if err != nil || f > 0 && n > math.MaxInt64/2/int64(f) {
+				return PresetValue{}, "the value is a whole number", ""
+			}
+			n *= int64(f)
+		}
+		if n < least {
+			return PresetValue{}, fmt.Sprintf("the value is at least %d", least), ""
+		}
+		return PresetValue{N: n, Text: text}, "", ""
+	}
+}
+
+// bareTime returns the reader of a time that the product writes as a number of units.
+func bareTime(unit time.Duration, name string) PresetReader {
+	return func(text string) (PresetValue, string, string) {
+		v, why, _ := count(1)(text)
+		if d, err := time.ParseDuration(text); why != "" && err == nil && d > 0 && d%unit == 0 {
+			return PresetValue{}, "the value is a whole number of " + name,
+				fmt.Sprintf("write %q", strconv.FormatInt(int64(d/unit), 10))
+		}
+		if why != "" || v.N > int64(math.MaxInt64/unit) {
+			return PresetValue{}, "the value is a whole number of " + name, ""
+		}
+		v.D = time.Duration(v.N) * unit
+		return v, "", ""
+	}
+}
+
+// The readers of times that the product writes in milliseconds, or in seconds.
+var (
+	millis  = bareTime(time.Millisecond, "milliseconds")
+	seconds = bareTime(time.Second, "seconds")
+)
+
+// span reads a time with its unit: 10s, 1m30s, 1d, 1 minute.
+func span(text string) (PresetValue, string, string) {
+	const why = "the value is a time with its unit, such as 500ms, 10s, 1m or 1d"
+	number := strings.TrimRight(text, "abcdefghijklmnopqrstuvwxyz ")
+	if unit, known := units[strings.TrimSpace(text[len(number):])]; known && number != "" {
+		v, wrong, _ := bareTime(unit, "")(number)
+		if wrong == "" {
+			v.Text = text
+			return v, "", ""
+		}
+	}
+	d, err := time.ParseDuration(text)
+	if err != nil || d <= 0 {
+		mend := ""
+		if _, wrong, _ := count(1)(text); wrong == "" {
+			mend = fmt.Sprintf("write %q", text+"s")
+		}
+		return PresetValue{}, why, mend
+	}
+	return PresetValue{D: d, Text: text}, "", ""
+}
+
+// millisOrSpan reads a number of milliseconds, or a time with its unit.
+func millisOrSpan(text string) (PresetValue, string, string) {
+	if v, why, _ := millis(text); why == "" {
+		return v, "", ""
+	}
+	return span(text)
+}
+
+// units are the words for units of time.
+var units = map[string]time.Duration{
+	"ms": time.Millisecond, "s": time.Second, "sec": time.Second, "second": time.Second,
+	"seconds": time.Second, "m": time.Minute, "min": time.Minute, "minute": time.Minute,
+	"minutes": time.Minute, "h": time.Hour, "hour": time.Hour, "hours": time.Hour,
+	"d": 24 * time.Hour, "day": 24 * time.Hour, "days": 24 * time.Hour,
+}
+
+// rate reads N/UNIT and N/TIME: 10r/s, 100/1m, 100/min, 5 per minute, 10 per 2 hours.
+func rate(text string) (PresetValue, string, string) {
+	const why = "the value is a number and a time, such as 10/s or 100/1m"
+	number, per, found := strings.Cut(text, "/")
+	if !found {
+		number, per, found = strings.Cut(text, " per ")
+	}
+	number, per = strings.TrimSuffix(strings.TrimSpace(number), "r"), strings.TrimSpace(per)
+	n, wrong, _ := count(1)(number)
+	if !found || wrong != "" {
+		mend := ""
+		if n, bare, _ := count(1)(text); bare == "" {
+			mend = fmt.Sprintf("write \"%d/s\"", n.N)
+		}
+		return PresetValue{}, why, mend
+	}
+	if unit, known := units[per]; known {
+		return PresetValue{N: n.N, D: unit, Text: text}, "", ""
+	}
+	d, wrong, _ := span(per)
+	if wrong != "" {
+		return PresetValue{}, why, ""
+	}
+	return PresetValue{N: n.N, D: d.D, Text: text}, "", ""
+}
+
+// choice returns the reader of one of several words.
+func choice(words ...string) PresetReader {
+	return func(text string) (PresetValue, string, string) {
+		for _, w := range words {
+			if w == text {
+				return PresetValue{Text: text}, "", ""
+			}
+		}
+		return PresetValue{}, "it is " + strings.Join(words[:len(words)-1],
+				", ") + " or " + words[len(words)-1],
+			near(text, words)
+	}
+}
+
+// anything reads a value that does not change the SPEC.
+func anything(text string) (PresetValue, string, string) { return PresetValue{Text: text}, "", "" }
+
+// per writes a rate in the notation of a SPEC.
+func per(n int64, d time.Duration) string { return fmt.Sprintf("%d/%s", n, d) }

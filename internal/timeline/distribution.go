@@ -1,0 +1,148 @@
+package timeline
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"time"
+)
+
+// Values from Lowest to Highest are reported to three significant digits. Values outside are counted
+// separately and still take part in every number.
+const (
+	LowestLatency = time.Microsecond
+	Highest       = time.Hour
+)
+
+// Distribution is the distribution of one measure. All members are zero if Count is zero.
+type Distribution struct {
+	// Count is the number of values, with those outside the range.
+	Count int64 `json:"count"`
+	// Min, Mean and Max are exact; Mean is rounded toward zero.
+	Min  time.Duration `json:"min_ns"`
+	Mean time.Duration `json:"mean_ns"`
+	// The quantiles, to three digits (see Quantile).
+	P50  time.Duration `json:"p50_ns"`
+	P90  time.Duration `json:"p90_ns"`
+	P95  time.Duration `json:"p95_ns"`
+	P99  time.Duration `json:"p99_ns"`
+	P999 time.Duration `json:"p99_9_ns"`
+	Max  time.Duration `json:"max_ns"`
+	// Below counts the values under Lowest, Above those over Highest.
+	Below int64 `json:"below_1us"`
+	Above int64 `json:"above_1h"`
+	// Buckets are the values to three digits: ascending, disjoint, none empty. Their counts add up to Count.
+	// Negative values are in one bucket, values over Highest in another.
+	Buckets []LatencyBucket `json:"buckets"`
+}
+
+// LatencyBucket counts the values v with From <= v <= To.
+type LatencyBucket struct {
+	From, To time.Duration
+	Count    int64
+}
+
+// MarshalJSON writes d with its LogBuckets, PerDecade, without the empty ones.
+func (d Distribution) MarshalJSON() ([]byte, error) {
+	type members Distribution
+	all := d.LogBuckets(BucketsPerDecade)
+	d.Buckets = append([]LatencyBucket{},
+		slices.DeleteFunc(all, func(b LatencyBucket) bool { return b.Count == 0 })...)
+	return json.Marshal(members(d))
+}
+
+// MarshalJSON writes [From, To, Count], in nanoseconds.
+func (b LatencyBucket) MarshalJSON() ([]byte, error) {
+	return json.Marshal([3]int64{int64(b.From), int64(b.To), b.Count})
+}
+
+// UnmarshalJSON reads what MarshalJSON writes.
+func (b *LatencyBucket) UnmarshalJSON(text []byte) error {
+	var x [3]int64
+	err := json.Unmarshal(text, &x)
+	*b = LatencyBucket{time.Duration(x[0]), time.Duration(x[1]), x[2]}
+	return err
+}
+
+// Quantile returns the value with rank ceil(q*Count), to three digits. It is the smallest value that at least
+// a share q of all values does not exceed. It is Min for q <= 0, Max for q >= 1, and 0 without values. Values
+// over Highest are not distinguished: it returns Max for them.
+func (d *Distribution) Quantile(q float64) time.Duration {
+	if d.Count == 0 {
+		return 0
+	}
+	if !(q > 0) {
+		return d.Min
+	}
+	// A whole product may come out slightly larger: 0.07*100 > 7.
+	rank := int64(math.Ceil(min(q, 1) * float64(d.Count) * (1 - 1e-12)))
+	for _, b := range d.Buckets {
+		if rank -= b.Count; rank <= 0 {
+			return min(b.To, d.Max)
+		}
+	}
+	return d.Max
+}
+
+// BucketsPerDecade is how many buckets per power of ten the reports have. A report that is read back has only
+// these.
+const BucketsPerDecade = 20
+
+// LogBuckets returns the distribution for a logarithmic axis. Buckets begin at Lowest*10^(k/perDecade), from
+// the bucket of the smallest value to that of the largest, with the empty ones between. Values under Lowest
+// have their own bucket, from 0 or Min. Values over Highest are in the last bucket. It returns nil without
+// values. A value that lies below a bound by less than three digits can show is counted above it.
+func (d *Distribution) LogBuckets(perDecade int) []LatencyBucket {
+	perDecade = max(perDecade, 1)
+	var all []LatencyBucket
+	first := 0
+	for _, b := range d.Buckets {
+		k := logIndex(min(b.To, d.Max), perDecade)
+		if all == nil {
+			first = k
+		}
+		for first+len(all) <= k {
+			all = append(all, logBucket(first+len(all), perDecade))
+		}
+		all[k-first].Count += b.Count
+	}
+	if first < 0 {
+		all[0].From = 0
+	}
+	if len(all) > 0 {
+		all[0].From = min(all[0].From, d.Min)
+	}
+	return all
+}
+
+// logBound returns where bucket k begins.
+func logBound(k, perDecade int) time.Duration {
+	bound := math.Round(float64(LowestLatency) * math.Pow(10, float64(k)/float64(perDecade)))
+	if bound >= math.MaxInt64 {
+		return math.MaxInt64
+	}
+	return time.Duration(bound)
+}
+
+func logBucket(k, perDecade int) LatencyBucket {
+	to := logBound(k+1, perDecade)
+	if to < math.MaxInt64 {
+		to-- // the next one begins there
+	}
+	return LatencyBucket{From: logBound(k, perDecade), To: to}
+}
+
+// logIndex returns the bucket of v; -1 for values under Lowest.
+func logIndex(v time.Duration, perDecade int) int {
+	if v < LowestLatency {
+		return -1
+	}
+	k := int(math.Log10(float64(v)/float64(LowestLatency)) * float64(perDecade))
+	for k > 0 && logBound(k, perDecade) > v { // the logarithm is not exact
+		k--
+	}
+	for next := logBound(k+1, perDecade); next <= v && next < math.MaxInt64; next = logBound(k+1, perDecade) {
+		k++
+	}
+	return k
+}

@@ -1,0 +1,311 @@
+package timeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The versions of the files, the values of the member "rlcheck" of their first lines.
+const (
+	timelineVersion = "timeline/v1"
+	scheduleVersion = "schedule/v1"
+)
+
+// The form of a Header in its line. Members that need not be known are left out if they are empty.
+type headerJSON struct {
+	Version     string       `json:"rlcheck"`
+	Started     string       `json:"started,omitempty"`
+	WallError   int64        `json:"wall_error_ns"`
+	ClockError  int64        `json:"clock_error_ns"`
+	Drift       int64        `json:"drift_ppm,omitempty"`
+	Tick        int64        `json:"tick_ns,omitempty"`
+	Ended       int64        `json:"ended_ns,omitempty"`
+	From        int64        `json:"complete_from_ns,omitempty"`
+	Until       int64        `json:"complete_until_ns,omitempty"`
+	Unsent      int          `json:"unsent,omitempty"`
+	Lost        int          `json:"lost,omitempty"`
+	Spreads     []spreadJSON `json:"spreads,omitempty"`
+	Stalls      []stallJSON  `json:"stalls,omitempty"`
+	Phases      []keptJSON   `json:"phases,omitempty"`
+	Notes       []string     `json:"notes,omitempty"`
+	Counted     []int64      `json:"counted,omitempty"`
+	Interrupted bool         `json:"interrupted,omitempty"`
+	Protocols   []string     `json:"protocols,omitempty"`
+	Audit       auditJSON    `json:"audit,omitzero"`
+	Judged      *termsJSON   `json:"judged,omitempty"`
+}
+
+type spreadJSON struct {
+	Phase    string `json:"phase"`
+	Requests int    `json:"requests"`
+	Width    int64  `json:"width_ns"`
+}
+
+type stallJSON struct {
+	From int64 `json:"from_ns"`
+	To   int64 `json:"to_ns"`
+}
+
+type keptJSON struct {
+	Phase   string `json:"phase"`
+	Sent    int    `json:"sent"`
+	Unsent  int    `json:"unsent"`
+	LateP99 int64  `json:"late_p99_ns"`
+	LateMax int64  `json:"late_max_ns"`
+	Stalled int64  `json:"stalled_ns"`
+	ReadLag int64  `json:"read_lag_ns"`
+}
+
+type auditJSON struct {
+	CPUShare    float64 `json:"cpu_share"`
+	LongestGC   int64   `json:"longest_gc_ns"`
+	Collections int     `json:"collections"`
+	Connections int     `json:"connections"`
+}
+
+// startedLayout is RFC 3339 with all nine digits.
+const startedLayout = "2006-01-02T15:04:05.000000000Z07:00"
+
+// newHeaderJSON returns the form of a header in a timeline.
+func newHeaderJSON(h Header) headerJSON {
+	j := headerJSON{
+		Version: timelineVersion, WallError: int64(h.WallError), ClockError: int64(h.ClockError),
+		Drift: h.DriftPPM, Tick: int64(h.Tick),
+		Ended: int64(h.Ended), From: int64(h.CompleteFrom), Until: int64(h.CompleteUntil), Unsent: h.Unsent,
+		Lost:        h.Lost,
+		Notes:       h.Notes,
+		Counted:     h.Counted,
+		Protocols:   h.Protocols,
+		Interrupted: h.Interrupted, Audit: auditJSON{h.Audit.CPUShare, int64(h.Audit.LongestGC),
+			h.Audit.Collections, h.Audit.Connections},
+		Judged: newTermsJSON(&h.Judged),
+	}
+	if !h.Started.IsZero() {
+		j.Started = h.Started.UTC().Format(startedLayout)
+	}
+	for _, s := range h.Spreads {
+		j.Spreads = append(j.Spreads, spreadJSON{s.Phase, s.Requests, int64(s.Width)})
+	}
+	for _, s := range h.Stalls {
+		j.Stalls = append(j.Stalls, stallJSON{int64(s.From), int64(s.To)})
+	}
+	for _, k := range h.Phases {
+		j.Phases = append(j.Phases, keptJSON{k.Phase, k.Sent, k.Unsent, int64(k.LateP99), int64(k.LateMax),
+			int64(k.Stalled), int64(k.ReadLag)})
+	}
+	return j
+}
+
+// headerLine returns the header line of a timeline without its line end.
+func headerLine(h Header) ([]byte, error) {
+	j := newHeaderJSON(h)
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(j); err != nil {
+		return nil, fmt.Errorf("timeline: header: %w", err)
+	}
+	if what, why := j.flaw(); what != "" {
+		return nil, fmt.Errorf("timeline: header: %s: %s", what, why)
+	}
+	if b.Len() > MaxLine {
+		return nil, fmt.Errorf("timeline: header: %d bytes: a line has at most %d", b.Len(), MaxLine)
+	}
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+}
+
+// flaw says what is wrong with the values of a header and which rule they break. Empty: nothing is.
+func (j *headerJSON) flaw() (what, why string) {
+	if j.Started != "" {
+		started, err := time.Parse(time.RFC3339Nano, j.Started)
+		if year := started.UTC().Year(); err != nil || year < 0 || year > 9999 {
+			return "started " + excerpt(j.Started), "a time as in RFC 3339 is needed"
+		}
+	}
+	for _, x := range []struct {
+		name string
+		v    int64
+	}{{"wall_error_ns", j.WallError}, {"clock_error_ns", j.ClockError}, {"drift_ppm", j.Drift},
+		{"tick_ns", j.Tick}, {"ended_ns", j.Ended},
+		{"complete_from_ns", j.From}, {"complete_until_ns", j.Until}, {"unsent", int64(j.Unsent)},
+		{"lost", int64(j.Lost)}} {
+		if x.v < 0 {
+			return fmt.Sprintf("%s %d", x.name, x.v), "the value may not be negative"
+		}
+	}
+	if j.Drift > MaxDriftPPM {
+		return fmt.Sprintf("drift_ppm %d", j.Drift), fmt.Sprintf("the value is at most %d, a tenth",
+			MaxDriftPPM)
+	}
+	return j.Judged.flaw()
+}
+
+// header returns the header of values without a flaw.
+func (j *headerJSON) header() Header {
+	h := Header{
+		WallError: time.Duration(j.WallError), ClockError: time.Duration(j.ClockError), DriftPPM: j.Drift,
+		Tick:  time.Duration(j.Tick),
+		Ended: time.Duration(j.Ended), CompleteFrom: time.Duration(j.From),
+		CompleteUntil: time.Duration(j.Until), Unsent: j.Unsent, Lost: j.Lost, Interrupted: j.Interrupted,
+		Audit: Audit{CPUShare: j.Audit.CPUShare, LongestGC: time.Duration(j.Audit.LongestGC),
+			Collections: j.Audit.Collections,
+			Connections: j.Audit.Connections},
+	}
+	h.Judged = j.Judged.terms()
+	if started, err := time.Parse(time.RFC3339Nano, j.Started); err == nil {
+		h.Started = started.UTC()
+	}
+	h.Notes = append(h.Notes, j.Notes...) // nil if empty
+	h.Counted = append(h.Counted, j.Counted...)
+	h.Protocols = append(h.Protocols, j.Protocols...)
+	for _, s := range j.Spreads {
+		h.Spreads = append(h.Spreads, Spread{Phase: s.Phase, Requests: s.Requests,
+			Width: time.Duration(s.Width)})
+	}
+	for _, s := range j.Stalls {
+		h.Stalls = append(h.Stalls, Stall{From: time.Duration(s.From), To: time.Duration(s.To)})
+	}
+	for _, k := range j.Phases {
+		h.Phases = append(h.Phases, Kept{Phase: k.Phase, Sent: k.Sent, Unsent: k.Unsent,
+			LateP99: time.Duration(k.LateP99),
+			LateMax: time.Duration(k.LateMax), Stalled: time.Duration(k.Stalled),
+			ReadLag: time.Duration(k.ReadLag)})
+	}
+	return h
+}
+
+// takeHeader reads the header line, which has the member "rlcheck".
+func (r *Reader) takeHeader(all []member) {
+	r.n--
+	if r.n > 0 || r.headed {
+		r.add("a second header line", "a file holds one recording, and its header is the first line",
+			"split the file")
+		r.prev = 0
+		return
+	}
+	r.headed = true
+	before := r.problems.count
+	r.headerStrays(all)
+	j := headerJSON{}
+	for _, m := range r.put(all, j.members()) {
+		r.overlook([]byte(m.name))
+	}
+	if r.problems.count > before {
+		return
+	}
+	if j.Version != timelineVersion {
+		r.addVersion(j.Version, timelineVersion)
+		return
+	}
+	if what, why := j.flaw(); what != "" {
+		r.add(what, why, "")
+		return
+	}
+	r.header = j.header()
+}
+
+func (r *Reader) addVersion(got, want string) {
+	mend := ""
+	switch {
+	case strings.HasPrefix(got, "schedule/") && want == timelineVersion:
+		mend = "this is a plan; give the timeline of the run"
+	case strings.HasPrefix(got, "timeline/") && want == scheduleVersion:
+		mend = "this is a recording; give the schedule of the run"
+	case strings.HasPrefix(got, "journal/"):
+		mend = "a killed run left it; give its name, not its text"
+	}
+	r.add("rlcheck "+excerpt(got), fmt.Sprintf("this version reads %q", want), mend)
+}
+
+// headerStrays adds a problem for each member of a header line that looks like a known member that the line
+// lacks. Otherwise its statement on the clocks would be ignored.
+func (r *Reader) headerStrays(all []member) {
+	for _, m := range all {
+		like := headerLike(m.name)
+		if like == "" || m.name == like ||
+			slices.ContainsFunc(all, func(m member) bool { return m.name == like }) {
+			continue
+		}
+		r.add(excerpt(m.name), "a header has no such member", fmt.Sprintf("did you mean %q?", like))
+	}
+}
+
+// place is where the member with a name goes. belongs says what it must be, unless it is a whole number of 64
+// bits.
+type place struct {
+	name    string
+	to      any
+	belongs string
+}
+
+// What a place demands.
+const (
+	wantText   = "a string is needed"
+	wantWhole  = "a whole number is needed"
+	wantTexts  = "a list of strings is needed"
+	wantTruth  = "true or false is needed"
+	wantObject = "an object is needed"
+)
+
+// members returns the members of a header line.
+func (j *headerJSON) members() []place {
+	return []place{
+		{"rlcheck", &j.Version, wantText},
+		{"started", &j.Started, wantText},
+		{"wall_error_ns", &j.WallError, ""},
+		{"clock_error_ns", &j.ClockError, ""},
+		{"drift_ppm", &j.Drift, ""},
+		{"tick_ns", &j.Tick, ""},
+		{"ended_ns", &j.Ended, ""},
+		{"complete_from_ns", &j.From, ""},
+		{"complete_until_ns", &j.Until, ""},
+		{"unsent", &j.Unsent, wantWhole},
+		{"lost", &j.Lost, wantWhole},
+		{"spreads", &j.Spreads, "a list of objects with phase, requests and width_ns is needed"},
+		{"stalls", &j.Stalls, "a list of objects with from_ns and to_ns is needed"},
+		{"phases", &j.Phases, "a list of objects with phase, sent, unsent, late_p99_ns, late_max_ns, " +
+			"stalled_ns and read_lag_ns is needed"},
+		{"notes", &j.Notes, wantTexts},
+		{"counted", &j.Counted, "a list of numbers is needed"},
+		{"protocols", &j.Protocols, wantTexts},
+		{"interrupted", &j.Interrupted, wantTruth},
+		{"audit", &j.Audit,
+			"an object with cpu_share, longest_gc_ns, collections and connections is needed"},
+		{"judged", &j.Judged, "an object with limits, conformance and shared is needed"},
+	}
+}
+
+// put reads the members of a line into their places, except for null, and returns the others.
+func (r *Reader) put(all []member, places []place) (strange []member) {
+	for _, m := range all {
+		i := slices.IndexFunc(places, func(p place) bool { return p.name == m.name })
+		switch {
+		case m.null():
+		case i < 0:
+			strange = append(strange, m)
+		default:
+			r.memberInto(m, places[i].to, places[i].belongs)
+		}
+	}
+	return strange
+}
+
+// memberInto reads the value of m into to. belongs says what it must be, unless it is a whole number of 64
+// bits.
+func (r *Reader) memberInto(m member, to any, belongs string) {
+	if v, ok := to.(*int64); ok {
+		n, why, mend := parseInteger(string(m.raw))
+		if why != "" {
+			r.add(m.String(), why, mend)
+		}
+		*v = n
+		return
+	}
+	if json.Unmarshal(m.raw, to) != nil {
+		r.add(m.String(), belongs, "")
+	}
+}

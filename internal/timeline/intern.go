@@ -1,0 +1,63 @@
+package timeline
+
+// interner keeps one copy of each text that repeats: names of partitions and phases, header fields.
+type interner struct {
+	last string
+	all  map[string]string
+	size int
+}
+
+const (
+	// maxInterned is the longest text that is looked up.
+	maxInterned = 512
+	// maxInternedSize is how many bytes are kept before all texts are forgotten.
+	maxInternedSize = 16 << 20
+)
+
+func (t *interner) get(text []byte) string {
+	if string(text) == t.last {
+		return t.last
+	}
+	if len(text) > maxInterned {
+		return string(text)
+	}
+	s, known := t.all[string(text)]
+	if !known {
+		if t.all == nil || t.size > maxInternedSize {
+			t.all = make(map[string]string)
+			t.size = 0
+		}
+		s = string(text)
+		t.all[s] = s
+		t.size += len(s) + 64 // about the cost of an entry
+	}
+	t.last = s
+	return s
+}
+
+// seqSet is a set of numbers from 0, one bit each, in words of 64 bits. It is cheap for numbers that come
+// nearly in order.
+type seqSet struct {
+	words map[int]uint64
+	// word is the last word that was used, kept out of the map. key is its place.
+	word uint64
+	key  int
+}
+
+// insert adds n and returns whether it is new.
+func (s *seqSet) insert(n int) bool {
+	if key := n >> 6; key != s.key {
+		if s.words == nil {
+			s.words = make(map[int]uint64)
+		}
+		s.words[s.key] = s.word
+		s.word = s.words[key]
+		s.key = key
+	}
+	bit := uint64(1) << (n & 63)
+	if s.word&bit != 0 {
+		return false
+	}
+	s.word |= bit
+	return true
+}

@@ -1,0 +1,288 @@
+package timeline
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// memberSet is a set of members of an observation.
+type memberSet uint16
+
+// The members of an observation. Those below memberPartition are integers.
+const (
+	memberSeq memberSet = 1 << iota
+	memberAt
+	memberSent
+	memberFirstByte
+	memberDone
+	memberStatus
+	memberCost
+	memberObserver
+	memberPartition
+	memberPhase
+	memberOutcome
+	memberError
+	memberBody
+	memberFields
+	memberOrigin
+
+	memberIntegers = memberPartition - 1
+)
+
+// memberNames are the names of the members in the order of their bits.
+var memberNames = [...]string{"seq", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status", "cost",
+	"observer", "partition", "phase", "outcome", "error", "body", "fields", "origin"}
+
+func nameOf(m memberSet) string {
+	for i, name := range memberNames {
+		if m == 1<<i {
+			return name
+		}
+	}
+	return ""
+}
+
+// maxStatus is the largest status: three digits.
+const maxStatus = 999
+
+// memberOf returns the member with a name, or 0 if there is none.
+func memberOf[T string | []byte](name T) memberSet {
+	switch string(name) {
+	case "seq":
+		return memberSeq
+	case "at_ns":
+		return memberAt
+	case "sent_ns":
+		return memberSent
+	case "first_byte_ns":
+		return memberFirstByte
+	case "done_ns":
+		return memberDone
+	case "status":
+		return memberStatus
+	case "cost":
+		return memberCost
+	case "observer":
+		return memberObserver
+	case "partition":
+		return memberPartition
+	case "phase":
+		return memberPhase
+	case "outcome":
+		return memberOutcome
+	case "error":
+		return memberError
+	case "body":
+		return memberBody
+	case "fields":
+		return memberFields
+	case "origin":
+		return memberOrigin
+	}
+	return 0
+}
+
+// setInteger sets an integer member. complete checks its range.
+func setInteger(o *Observation, m memberSet, v int64) {
+	switch m {
+	case memberSeq:
+		o.Seq = int(v)
+	case memberAt:
+		o.At = time.Duration(v)
+	case memberSent:
+		o.Sent = time.Duration(v)
+	case memberFirstByte:
+		o.FirstByte = time.Duration(v)
+		o.Answered = true
+	case memberDone:
+		o.Done = time.Duration(v)
+	case memberStatus:
+		o.Status = int(v)
+	case memberCost:
+		o.Cost = v
+	case memberObserver:
+		if o.Observer = int32(v); int64(o.Observer) != v {
+			o.Observer = -1
+		}
+	}
+}
+
+// setText sets a text member. It returns false for a word that is no outcome.
+func (r *Reader) setText(o *Observation, m memberSet, text []byte) bool {
+	switch m {
+	case memberPartition:
+		o.Partition = r.names.get(text)
+	case memberPhase:
+		o.Phase = r.names.get(text)
+	case memberError:
+		o.Error = r.names.get(text)
+	case memberBody:
+		o.Body = r.names.get(text)
+	case memberOutcome:
+		switch string(text) {
+		case "allowed":
+			o.Outcome = Allowed
+		case "denied":
+			o.Outcome = Denied
+		case "unknown":
+			o.Outcome = Unknown
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// parseInteger reads a whole number. why says what text is instead.
+func parseInteger(text string) (v int64, why, mend string) {
+	v, err := strconv.ParseInt(text, 10, 64)
+	switch {
+	case err == nil:
+		return v, "", ""
+	case errors.Is(err, strconv.ErrRange):
+		return 0, fmt.Sprintf("does not fit 64 bits: at most %d", int64(math.MaxInt64)), ""
+	case strings.ContainsAny(text, ".eE") && isNumber(text):
+		return 0, "a number here is whole", "round it; times are in nanoseconds"
+	default:
+		return 0, "a number is needed", ""
+	}
+}
+
+func isNumber(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil || errors.Is(err, strconv.ErrRange)
+}
+
+// complete fills in the defaults of o and checks it against the rules and the observations before it. r.seen
+// are the members of o that were read. It returns false if it added a problem.
+func (r *Reader) complete(o *Observation) bool {
+	r.ever |= r.seen
+	if r.seen&memberSent == 0 {
+		mend := r.strays.instead(memberSent)
+		if r.n == 1 && r.seen == 0 &&
+			slices.ContainsFunc(r.ignored,
+				func(name string) bool { return slices.Contains(headerNames, name) }) {
+			mend = fmt.Sprintf("a header line has the member %q: %q", "rlcheck", timelineVersion)
+		}
+		r.add(`"sent_ns" missing`, "every observation has the time when it was sent", mend)
+		return false
+	}
+	before := r.problems.count
+	if r.strays.set != 0 {
+		has := r.seen
+		if o.Outcome == Unknown && o.Status == 0 {
+			has |= memberFirstByte // no answer came
+		}
+		r.addStrays(has)
+	}
+	if r.seen&memberSeq == 0 {
+		o.Seq = r.n - 1
+	}
+	if r.seen&memberAt == 0 {
+		o.At = o.Sent
+	}
+	if r.seen&memberCost == 0 {
+		o.Cost = 1
+	}
+	if r.seen&memberOutcome == 0 {
+		r.inferOutcome(o)
+	}
+	r.checkTimes(o)
+	r.checkNumbers(o)
+	r.checkPartition(o)
+	return r.problems.count == before
+}
+
+func (r *Reader) inferOutcome(o *Observation) {
+	switch {
+	case r.seen&memberStatus != 0:
+		o.Outcome = r.opts.Outcome(o.Status)
+	case r.seen&memberError == 0 || o.Answered:
+		mend := cmp.Or(r.strays.instead(memberOutcome), r.strays.instead(memberStatus),
+			"write unknown as the outcome if it is not known")
+		r.add(`"outcome" and "status" missing`, "every observation has one of them", mend)
+	}
+}
+
+// checkTimes checks that time runs forward within o and from the observation before it.
+func (r *Reader) checkTimes(o *Observation) {
+	if o.At < 0 || o.Sent < 0 || o.Answered && o.FirstByte < 0 || o.Done < 0 {
+		r.addNegative(o)
+	}
+	if o.Sent >= 0 && o.Sent < r.prev {
+		r.add(fmt.Sprintf("sent_ns %d", o.Sent),
+			fmt.Sprintf("the observation before it was sent at %d; they ascend by sent_ns", r.prev),
+			"sort the file by sent_ns")
+	}
+	r.prev = max(o.Sent, 0)
+	if o.Answered && o.FirstByte < o.Sent {
+		r.add(fmt.Sprintf("first_byte_ns %d", o.FirstByte), fmt.Sprintf("before it was sent at %d", o.Sent),
+			"leave first_byte_ns out if no answer came")
+	}
+	if r.seen&memberDone == 0 {
+		return
+	}
+	if o.Answered && o.Done < o.FirstByte {
+		r.add(fmt.Sprintf("done_ns %d", o.Done), fmt.Sprintf("before its first byte at %d", o.FirstByte),
+			"leave done_ns out if it is not known")
+	} else if o.Done < o.Sent {
+		r.add(fmt.Sprintf("done_ns %d", o.Done), fmt.Sprintf("before it was sent at %d", o.Sent),
+			"leave done_ns out if it is not known")
+	}
+}
+
+func (r *Reader) addNegative(o *Observation) {
+	for _, t := range []struct {
+		m  memberSet
+		at time.Duration
+	}{{memberAt, o.At}, {memberSent, o.Sent}, {memberFirstByte, o.FirstByte}, {memberDone, o.Done}} {
+		if t.at < 0 && r.seen&t.m != 0 {
+			r.add(fmt.Sprintf("%s %d", nameOf(t.m), t.at), "times count from the start of the recording", "")
+		}
+	}
+}
+
+// checkPartition refuses names that have lost bytes: two of them could have become one, and would share a
+// quota.
+func (r *Reader) checkPartition(o *Observation) {
+	if !soundName(o.Partition) {
+		r.add("partition "+excerpt(o.Partition), "the name of a partition is UTF-8, without U+FFFD",
+			"write other bytes in hex or base64")
+	}
+}
+
+func soundName(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if s[i] >= utf8.RuneSelf {
+			return !strings.ContainsRune(s, utf8.RuneError) // it finds invalid bytes, too
+		}
+	}
+	return true
+}
+
+// checkNumbers checks the members that are no times.
+func (r *Reader) checkNumbers(o *Observation) {
+	if o.Cost < 1 {
+		r.add(fmt.Sprintf("cost %d", o.Cost), "a request costs at least 1", "")
+	}
+	if o.Status < 0 || o.Status > maxStatus {
+		r.add(fmt.Sprintf("status %d", o.Status), "a status has at most three digits",
+			"leave status out if none came")
+	}
+	if o.Observer < 0 {
+		r.add(nameOf(memberObserver), "observers are numbered from 1, with at most nine digits", "")
+	}
+	if o.Seq < 0 {
+		r.add(fmt.Sprintf("seq %d", o.Seq), "observations are numbered from 0", "")
+	} else if !r.seqs.insert(o.Seq) {
+		r.add(fmt.Sprintf("seq %d", o.Seq), "an earlier observation has the same number",
+			"leave seq out to number them by position")
+	}
+}

@@ -1,0 +1,323 @@
+package timeline
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"time"
+)
+
+// The shapes and aims that a schedule file may name.
+var (
+	shapes = []Shape{AtOnce, Constant, Ramp, Silence,
+		Boundary, Closed, HonorRetryAfter, Backoff, Steps,
+		Poisson, Hook}
+	aims = []Aim{"", AimClock, AimReset, AimProbe, AimFirst}
+)
+
+// phaseJSON is the line of a phase; arrivals lines follow it.
+type phaseJSON struct {
+	Phase         string   `json:"phase"`
+	Shape         Shape    `json:"shape"`
+	Arrivals      int      `json:"arrivals,omitempty"`
+	Origin        bool     `json:"origin,omitempty"`
+	Duration      int64    `json:"duration_ns,omitempty"`
+	Partitions    []string `json:"partitions,omitempty"`
+	Clients       int      `json:"clients,omitempty"`
+	Requests      int      `json:"requests,omitempty"`
+	Cost          int64    `json:"cost,omitempty"`
+	Aim           Aim      `json:"aim,omitempty"`
+	Window        int64    `json:"window_ns,omitempty"`
+	ProbeRequests int      `json:"probe_requests,omitempty"`
+	Forge         []string `json:"forge,omitempty"`
+	Request       Request  `json:"request,omitzero"`
+	Retry         Retry    `json:"retry,omitzero"`
+	Event         Event    `json:"event,omitzero"`
+}
+
+// WriteSchedule writes s to w as NDJSON: a header line, and then for each phase its line and a line for each
+// of its arrivals. A phase with Arrive has only their number, under requests. It refuses every arrival that
+// ReadSchedule would refuse.
+func WriteSchedule(w io.Writer, s *Schedule) error {
+	buf := []byte(`{"rlcheck":"` + scheduleVersion + `"}` + "\n")
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		line, err := phaseLine(p)
+		if err != nil {
+			return fmt.Errorf("timeline: schedule: phase %q: %w", p.Name, err)
+		}
+		buf = append(buf, line...) // it ends its line
+		for j := range p.Arrivals {
+			if what, why := arrivalFlaw(p, j); what != "" {
+				return fmt.Errorf("timeline: schedule: phase %q: arrival %d: %s: %s", p.Name,
+					p.Arrivals[j].Seq, what, why)
+			}
+			buf = append(appendArrival(buf, p, &p.Arrivals[j]), '\n')
+			if len(buf) < flushAt {
+				continue
+			}
+			if _, err := w.Write(buf); err != nil {
+				return err
+			}
+			buf = buf[:0]
+		}
+	}
+	_, err := w.Write(buf)
+	return err
+}
+
+func phaseLine(p *Phase) ([]byte, error) {
+	j := phaseJSON{
+		Phase: p.Name, Shape: p.Shape, Arrivals: len(p.Arrivals), Origin: p.Origin,
+		Duration:   int64(p.Duration),
+		Partitions: p.Partitions, Clients: p.Clients, Requests: p.Requests, Cost: p.Cost, Aim: p.Aim,
+		Window:        int64(p.Window),
+		ProbeRequests: p.ProbeRequests, Forge: p.Forge, Request: p.Request, Retry: p.Retry, Event: p.Event,
+	}
+	if what, why := j.flaw(); what != "" {
+		return nil, fmt.Errorf("%s: %s", what, why)
+	}
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(j); err != nil {
+		return nil, err
+	}
+	if b.Len() > MaxLine {
+		return nil, fmt.Errorf("%d bytes: a line has at most %d", b.Len(), MaxLine)
+	}
+	return b.Bytes(), nil
+}
+
+// flaw says what is wrong with a phase and which rule it breaks. Empty: nothing is.
+func (j *phaseJSON) flaw() (what, why string) {
+	if !slices.Contains(shapes, j.Shape) {
+		return "shape " + excerpt(j.Shape), fmt.Sprintf("the shapes are %q", shapes)
+	}
+	if !slices.Contains(aims, j.Aim) {
+		return "aim " + excerpt(j.Aim), fmt.Sprintf("the aims are %q", aims[1:])
+	}
+	for _, x := range []struct {
+		name string
+		v    int64
+	}{{"arrivals", int64(j.Arrivals)}, {"duration_ns", j.Duration}, {"clients", int64(j.Clients)},
+		{"requests", int64(j.Requests)}, {"cost", j.Cost}, {"window_ns", j.Window},
+		{"probe_requests", int64(j.ProbeRequests)}} {
+		if x.v < 0 {
+			return fmt.Sprintf("%s %d", x.name, x.v), "the value may not be negative"
+		}
+	}
+	for _, name := range j.Partitions {
+		if !soundName(name) {
+			return "partition " + excerpt(name), "the name of a partition is UTF-8, without U+FFFD"
+		}
+	}
+	return "", ""
+}
+
+// arrivalFlaw says what is wrong with an arrival of a phase. The one before it is sound. Empty: nothing is.
+func arrivalFlaw(p *Phase, i int) (what, why string) {
+	a := &p.Arrivals[i]
+	switch {
+	case a.Seq < 0:
+		return fmt.Sprintf("seq %d", a.Seq), "arrivals are numbered from 0"
+	case a.At < 0 && p.Shape != Boundary:
+		return fmt.Sprintf("at_ns %d", a.At), "times count from the beginning of the phase"
+	case i > 0 && a.At < p.Arrivals[i-1].At:
+		return fmt.Sprintf("at_ns %d", a.At),
+			fmt.Sprintf("the arrival before it is at %d; they ascend by at_ns", p.Arrivals[i-1].At)
+	case a.Cost < 1:
+		return fmt.Sprintf("cost %d", a.Cost), "a request costs at least 1"
+	case !soundName(a.Partition):
+		return fmt.Sprintf("partition %s", excerpt(a.Partition)), "its name is UTF-8, without U+FFFD"
+	case len(a.Partition)+len(a.Phase) > MaxLine/8:
+		return fmt.Sprintf("partition %s", excerpt(a.Partition)), "too long for a line"
+	}
+	return "", ""
+}
+
+// appendArrival appends the line of an arrival. It leaves out what equals its phase.
+func appendArrival(b []byte, p *Phase, a *Arrival) []byte {
+	b = append(b, `{"seq":`...)
+	b = strconv.AppendInt(b, int64(a.Seq), 10)
+	if a.Partition != "" {
+		b = append(b, `,"partition":`...)
+		b = appendQuoted(b, a.Partition)
+	}
+	if a.Phase != p.Name {
+		b = append(b, `,"phase":`...)
+		b = appendQuoted(b, a.Phase)
+	}
+	if a.Origin != p.Origin {
+		b = append(b, `,"origin":`...)
+		b = strconv.AppendBool(b, a.Origin)
+	}
+	b = append(b, `,"at_ns":`...)
+	b = strconv.AppendInt(b, int64(a.At), 10)
+	b = append(b, `,"cost":`...)
+	b = strconv.AppendInt(b, a.Cost, 10)
+	return append(b, '}')
+}
+
+// ReadSchedule reads a schedule file, plain, gzip or zstd. Error messages call it name. An error is of type
+// Errors. The first line is the header. Every phase has a line with its shape and a number of arrivals. So
+// many arrivals follow, ascending by at_ns.
+func ReadSchedule(r io.Reader, name string) (*Schedule, error) {
+	p := &planReader{Reader: newReader(r, name, ReadOptions{}), schedule: &Schedule{}}
+	var o Observation
+	for {
+		line, err := p.lines.next()
+		if err != nil && p.noLine(err) == stepEnd {
+			break
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			p.line(line, &o)
+		}
+	}
+	p.closePhase()
+	if !p.headed && p.problems.count == 0 {
+		p.add("no header line", fmt.Sprintf("the first line is {\"rlcheck\":%q}", scheduleVersion), "")
+	}
+	if p.problems.count > 0 {
+		return nil, p.problems.list
+	}
+	return p.schedule, nil
+}
+
+// planReader reads a schedule. It reads an arrival as an observation with fewer members.
+type planReader struct {
+	*Reader
+	schedule *Schedule
+	// due is how many arrivals of the last phase are still to come.
+	due int
+}
+
+func (r *planReader) line(line []byte, o *Observation) {
+	if !r.fastLine(line, o) {
+		all, ok := r.members(line)
+		if !ok {
+			return
+		}
+		switch {
+		case slices.ContainsFunc(all, func(m member) bool { return m.name == "rlcheck" }):
+			r.version(all)
+			return
+		case slices.ContainsFunc(all, func(m member) bool { return m.name == "shape" }):
+			r.phase(all)
+			return
+		}
+		if !r.slowMembers(all, o) {
+			return
+		}
+	}
+	r.arrival(o)
+}
+
+func (r *planReader) version(all []member) {
+	if r.headed {
+		r.add("a second header line", "a file holds one schedule, and its header is the first line",
+			"split the file")
+		return
+	}
+	r.headed = true
+	var version string
+	for _, m := range all {
+		if m.name == "rlcheck" {
+			version, _ = m.text()
+		}
+	}
+	if version != scheduleVersion {
+		r.addVersion(version, scheduleVersion)
+	}
+}
+
+// phase reads the line of a phase.
+func (r *planReader) phase(all []member) {
+	r.closePhase()
+	before := r.problems.count
+	j := phaseJSON{}
+	r.put(all, j.members())
+	if r.problems.count == before {
+		if what, why := j.flaw(); what != "" {
+			r.add(what, why, "")
+		}
+	}
+	r.due = j.Arrivals
+	r.schedule.Phases = append(r.schedule.Phases, Phase{
+		Name: j.Phase, Shape: j.Shape, Origin: j.Origin, Duration: time.Duration(j.Duration),
+		Partitions: append([]string(nil), j.Partitions...),
+		Clients:    j.Clients, Requests: j.Requests, Cost: j.Cost, Aim: j.Aim,
+		Window:        time.Duration(j.Window),
+		ProbeRequests: j.ProbeRequests, Forge: append([]string(nil), j.Forge...), Request: j.Request,
+		Retry: j.Retry, Event: j.Event,
+	})
+}
+
+// members returns the members of the line of a phase.
+func (j *phaseJSON) members() []place {
+	return []place{
+		{"phase", &j.Phase, wantText},
+		{"shape", &j.Shape, wantText},
+		{"arrivals", &j.Arrivals, wantWhole},
+		{"origin", &j.Origin, wantTruth},
+		{"duration_ns", &j.Duration, wantWhole},
+		{"partitions", &j.Partitions, wantTexts},
+		{"clients", &j.Clients, wantWhole},
+		{"requests", &j.Requests, wantWhole},
+		{"cost", &j.Cost, wantWhole},
+		{"aim", &j.Aim, wantText},
+		{"window_ns", &j.Window, wantWhole},
+		{"probe_requests", &j.ProbeRequests, wantWhole},
+		{"forge", &j.Forge, wantTexts},
+		{"request", &j.Request, wantObject},
+		{"retry", &j.Retry, wantObject},
+		{"event", &j.Event, wantObject},
+	}
+}
+
+// arrival adds an arrival to the last phase.
+func (r *planReader) arrival(o *Observation) {
+	if len(r.schedule.Phases) == 0 {
+		r.add("an arrival before the first phase", "every phase has its line, then its arrivals", "")
+		return
+	}
+	const needed = memberSeq | memberAt | memberCost
+	for _, m := range []memberSet{memberSeq, memberAt, memberCost} {
+		if r.seen&m == 0 {
+			r.add(excerpt(nameOf(m))+" missing", "every arrival has seq, at_ns and cost", "")
+		}
+	}
+	if r.seen&needed != needed {
+		return
+	}
+	p := &r.schedule.Phases[len(r.schedule.Phases)-1]
+	if r.seen&memberPhase == 0 {
+		o.Phase = p.Name
+	}
+	if r.seen&memberOrigin == 0 {
+		o.Origin = p.Origin
+	}
+	r.due--
+	p.Arrivals = append(p.Arrivals, o.Arrival)
+	if what, why := arrivalFlaw(p, len(p.Arrivals)-1); what != "" {
+		r.add(what, why, "")
+	}
+}
+
+// closePhase checks that the last phase has as many arrivals as its line says.
+func (r *planReader) closePhase() {
+	if r.due == 0 || r.problems.count > 0 {
+		return
+	}
+	p := &r.schedule.Phases[len(r.schedule.Phases)-1]
+	what := fmt.Sprintf("%d arrivals in phase %s", len(p.Arrivals), excerpt(p.Name))
+	if r.due > 0 {
+		r.add(what, fmt.Sprintf("its line names %d: some are missing, perhaps the file is cut",
+			len(p.Arrivals)+r.due), "")
+		return
+	}
+	r.add(what, fmt.Sprintf("its line names %d", len(p.Arrivals)+r.due), "")
+}

@@ -1,0 +1,95 @@
+package timeline
+
+import (
+	"time"
+
+	hdr "github.com/HdrHistogram/hdrhistogram-go"
+)
+
+// recorder collects the values of one measure. The zero value is empty. The first value allocates the
+// histogram (270 KiB).
+type recorder struct {
+	h *hdr.Histogram
+	// count is the number of all values. negative and above count those that are not in h.
+	count, below, negative, above int64
+	min, max                      time.Duration
+	// The sum of all values is seconds plus nanoseconds, each of which fits into 64 bits.
+	seconds, nanoseconds int64
+}
+
+// newHistogram returns a histogram of nanoseconds with three digits.
+func newHistogram() *hdr.Histogram { return hdr.New(1, int64(Highest), 3) }
+
+// record adds v n times.
+func (r *recorder) record(v time.Duration, n int64) {
+	if n == 0 {
+		return
+	}
+	if r.count == 0 {
+		r.min, r.max = v, v
+	}
+	r.min, r.max = min(r.min, v), max(r.max, v)
+	r.count += n
+	r.seconds += int64(v/time.Second) * n
+	r.nanoseconds += int64(v%time.Second) * n
+	switch {
+	case v < 0:
+		r.negative += n
+		r.below += n
+		return
+	case v > Highest:
+		r.above += n
+		return
+	case v < LowestLatency:
+		r.below += n
+	}
+	if r.h == nil {
+		r.h = newHistogram()
+	}
+	if err := r.h.RecordValues(int64(v), n); err != nil {
+		panic("latency: " + err.Error()) // v is in range
+	}
+}
+
+// mean returns the mean of all values. There must be at least one.
+func (r *recorder) mean() time.Duration {
+	whole, rest := r.seconds/r.count, r.seconds%r.count
+	// rest is below count, so its nanoseconds fit into 64 bits for up to nine billion values.
+	return time.Duration(whole)*time.Second + time.Duration((rest*int64(time.Second)+r.nanoseconds)/r.count)
+}
+
+// distribution returns what was recorded.
+func (r *recorder) distribution() Distribution {
+	if r.count == 0 {
+		return Distribution{}
+	}
+	d := Distribution{
+		Count: r.count, Min: r.min, Mean: r.mean(), Max: r.max, Below: r.below, Above: r.above,
+		Buckets: r.buckets(),
+	}
+	d.P50, d.P90, d.P95 = d.Quantile(.5), d.Quantile(.9), d.Quantile(.95)
+	d.P99, d.P999 = d.Quantile(.99), d.Quantile(.999)
+	return d
+}
+
+func (r *recorder) buckets() []LatencyBucket {
+	var all []LatencyBucket
+	if r.negative > 0 {
+		all = append(all, LatencyBucket{From: r.min, To: -1, Count: r.negative})
+	}
+	if r.h != nil {
+		for _, bar := range r.h.Distribution() {
+			if bar.Count > 0 {
+				all = append(all, LatencyBucket{From: time.Duration(bar.From), To: time.Duration(bar.To),
+					Count: bar.Count})
+			}
+		}
+		if last := &all[len(all)-1]; last.To > Highest { // so that it does not overlap the values above
+			last.To = Highest
+		}
+	}
+	if r.above > 0 {
+		all = append(all, LatencyBucket{From: Highest + 1, To: r.max, Count: r.above})
+	}
+	return all
+}
