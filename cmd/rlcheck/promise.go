@@ -36,10 +36,6 @@ func wordsOf[T ~string](all []T) []string {
 	return out
 }
 
-// unpromisedField is the end of the explanation of a promise of fields.
-const unpromisedField = "\nWithout the promise (--promise, promises: in the scenario, --strict), a " +
-	"field that is never sent is a note. A field that is sent is held to its rules."
-
 // promisedOnly says what must be promised or declared for something to be the fault f. Empty for most faults.
 func promisedOnly(f lab.Fault) string {
 	switch {

@@ -59,7 +59,7 @@ func unwrap(line []byte, isJSON bool) wrap {
 		return unwrapTimed(line)
 	}
 	if name, rest, ok := bytes.Cut(line, []byte("| ")); ok {
-		if name = bytes.TrimRight(name, " "); len(name) > 0 && bytes.IndexAny(name, " \"[{(|,") < 0 {
+		if name = bytes.TrimRight(name, " "); len(name) > 0 && !bytes.ContainsAny(name, " \"[{(|,") {
 			return wrap{line: rest, by: "docker compose"}
 		}
 	}
@@ -114,8 +114,8 @@ func unwrapSyslog(line []byte) wrap {
 func afterHost(b []byte) wrap {
 	host, rest, ok1 := bytes.Cut(b, []byte(" "))
 	program, line, ok2 := bytes.Cut(rest, []byte(": "))
-	if !ok1 || !ok2 || len(host) == 0 || len(program) == 0 || bytes.IndexAny(program, " \"") >= 0 ||
-		bytes.IndexAny(host, "\"[") >= 0 {
+	if !ok1 || !ok2 || len(host) == 0 || len(program) == 0 || bytes.ContainsAny(program, " \"") ||
+		bytes.ContainsAny(host, "\"[") {
 		return wrap{}
 	}
 	return wrap{line: line, by: "syslog or journald"}

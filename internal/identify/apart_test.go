@@ -26,7 +26,6 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 	denied := timeline.Observation{Answered: true, Outcome: timeline.Denied}
 	admitted := timeline.Observation{Answered: true, Outcome: timeline.Allowed}
 	const log, counter = "sliding-window-log,rate=5/1m", "sliding-window-counter,rate=5/1m,align=first"
-	const bucket = "token-bucket,rate=10/s,burst=20"
 	for name, x := range map[string]struct {
 		sender Sender
 		alike  bool

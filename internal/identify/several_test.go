@@ -21,18 +21,6 @@ func parsed(t *testing.T, text string) spec.Limit {
 	return limit
 }
 
-// bursts are admissions and then denials, a millisecond apart.
-func bursts(admitted, denied int) []timeline.Observation {
-	all := append(took(timeline.Allowed, make([]time.Duration, admitted)...),
-		took(timeline.Denied, make([]time.Duration, denied)...)...)
-	for i := range all {
-		at := time.Duration(i) * ms
-		all[i].At, all[i].Sent, all[i].FirstByte, all[i].Done = at, at, at, at
-		all[i].Seq, all[i].Cost = i, 1
-	}
-	return all
-}
-
 // usualBudget is the default budget of the command.
 func usualBudget() Options {
 	return Options{Fresh: true,

@@ -385,7 +385,6 @@ func (c Counter) Scope() Scope {
 
 // counterModel is a sliding window counter of known phase, or with a phase in a box.
 type counterModel struct {
-	base
 	Counter
 	scale int64
 }

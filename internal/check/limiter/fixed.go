@@ -70,7 +70,6 @@ const (
 // window. The units counted in the window are a variable of the zone. So one zone holds all possible numbers
 // of them where it is not known which window some requests were counted in.
 type fixedModel struct {
-	base
 	fixed
 	scale int64
 }
