@@ -17,7 +17,7 @@ func render(t testing.TB, format string, r *result.Run, o Options) []byte {
 	return b.Bytes()
 }
 
-// fixtures are the runs of package sample, with their clients.
+// fixtures are the sample runs, with their clients.
 func fixtures(t testing.TB) map[string]*result.Run {
 	out := SampleRuns(t)
 	for _, r := range out {
