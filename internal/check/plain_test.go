@@ -16,7 +16,7 @@ import (
 // recording that has one. The limiters are random, right or broken, with clocks that tick and drift.
 func TestPlainExplanationsExplain(t *testing.T) {
 	rounds, seeds := soakRounds(t, 1600, 40_000)
-	found, refuted, places := 0, 0, 0
+	found, refuted := 0, 0
 	for round := range rounds * seeds {
 		p, spec, ok := corpusPair(round + 1_000_000)
 		if !ok || p.limit.Completes() && !p.limit[0].InFlight() {
@@ -47,17 +47,13 @@ func TestPlainExplanationsExplain(t *testing.T) {
 			if !search.Simply(h, c.Limit, at) {
 				continue
 			}
-			if p.limit[0].InFlight() {
-				places++
-			}
 			if found++; dead {
 				t.Fatalf("round %d, %s at %d: explained and refuted\n%s", round, spec, at, draw(p.tl))
 			}
 		}
 	}
-	if least := rounds * seeds / 40; found < least || refuted < least || places < least/2-1 {
-		t.Errorf("%d explained plainly, %d of them in flight, %d refuted, want %d, %d and %d", found, places,
-			refuted, least, least/2-1, least)
+	if least := rounds * seeds / 40; found < least || refuted < least {
+		t.Errorf("%d explained plainly, %d refuted, want %d and %d", found, refuted, least, least)
 	}
 }
 

@@ -131,7 +131,7 @@ func soakRounds(t testing.TB, always, soak int) (rounds, seeds int) {
 func enough(t *testing.T, kind string, least floor, narrow, all catches) {
 	t.Helper()
 	for share, c := range map[float64]catches{least.narrow: narrow, least.all: all} {
-		if least == demandedOfBound && c.infeasible < 10 { // too few to tell
+		if least == demandedOfBound && c.infeasible < 20 { // too few to tell
 			continue
 		}
 		if c.share() < share {

@@ -144,7 +144,8 @@ func TestALogWhoseAnswersTakeLongIsNoQueue(t *testing.T) {
 		seeds = []uint64{0, 1, 2, 3, 4}
 	}
 	for _, seed := range seeds {
-		res := Recorded(t.Context(), []*timeline.Timeline{slowLog(l, seed)}, Options{Fresh: true})
+		res := Recorded(t.Context(), []*timeline.Timeline{slowLog(l, seed)}, Options{Fresh: true,
+			Think: 10 * time.Second})
 		if len(res.Found) == 0 || res.Found[0].Class[0] != spec.TokenBucket ||
 			res.Found[0].Measured.Burst.Lo > 20 || res.Found[0].Measured.Burst.Hi < 20 {
 			t.Errorf("seed %d: got %s, want a token bucket that may be one of 20 first", seed, res.Summary())
