@@ -136,16 +136,11 @@ func TestALogWhoseAnswersTakeLongIsNoQueue(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if testing.Short() {
-		t.Skip("ten seconds")
+	if os.Getenv("RLCHECK_SOAK") == "" {
+		t.Skip("minutes, as nothing bounds the judge: RLCHECK_SOAK")
 	}
-	seeds := []uint64{1}
-	if os.Getenv("RLCHECK_SOAK") != "" {
-		seeds = []uint64{0, 1, 2, 3, 4}
-	}
-	for _, seed := range seeds {
-		res := Recorded(t.Context(), []*timeline.Timeline{slowLog(l, seed)}, Options{Fresh: true,
-			Think: 10 * time.Second})
+	for seed := range uint64(5) {
+		res := Recorded(t.Context(), []*timeline.Timeline{slowLog(l, seed)}, Options{Fresh: true})
 		if len(res.Found) == 0 || res.Found[0].Class[0] != spec.TokenBucket ||
 			res.Found[0].Measured.Burst.Lo > 20 || res.Found[0].Measured.Burst.Hi < 20 {
 			t.Errorf("seed %d: got %s, want a token bucket that may be one of 20 first", seed, res.Summary())

