@@ -155,6 +155,9 @@ func TestPresetsAreTrueOfTheirProducts(t *testing.T) {
 				for scenario, c := range s.trials(t, s.start(t)) {
 					t.Run(scenario, func(t *testing.T) {
 						t.Parallel()
+						if why := read(t, c.scenario, c.url, c.right, c.sets...).Unmet(); why != "" {
+							t.Skip(why)
+						}
 						c.judged(t)
 					})
 				}
