@@ -175,7 +175,7 @@ func judgeStream(e *cli.Env, r *timeline.Reader, name string, f *checkFlags) (
 	err = r.Each(func(o *timeline.Observation, line int) bool {
 		garbage.Seen()
 		f.ends = f.ends || o.Done > 0
-		result.DoubtCached(o, &f.caches)
+		result.DoubtCached(o, f.caches.Gave)
 		if !o.Answered && o.Outcome != timeline.Unknown {
 			// The answer, and the decision, may have come after the last time in the file.
 			o.Outcome = timeline.Unknown
@@ -197,7 +197,7 @@ func judgeStream(e *cli.Env, r *timeline.Reader, name string, f *checkFlags) (
 	if err := f.absent(name); err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches)
+	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches.Text())
 	sayTerms(e, name, f, h.Judged)
 	garbage.Judging()
 	j, err := f.judges.Finish()
@@ -219,7 +219,7 @@ func (f *checkFlags) again(e *cli.Env, in io.Reader, open func(io.Reader) *timel
 		}
 		var counted headers.Caches // it is counted already
 		return open(file).Each(func(o *timeline.Observation, _ int) bool {
-			result.DoubtCached(o, &counted)
+			result.DoubtCached(o, counted.Gave)
 			return !f.wants(o.Partition) || take(o)
 		})
 	}
@@ -255,7 +255,7 @@ func judgeLog(e *cli.Env, files []accesslog.File, f *checkFlags) (*result.Judgem
 		return nil, timeline.Counts{}, err
 	}
 	f.kept.header, f.kept.untimed, f.caches = l.Header, true, l.Caches
-	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches)
+	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches.Text())
 	at := 0
 	err = l.Each(func(o *timeline.Observation) bool {
 		garbage.Seen()

@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
@@ -23,7 +24,7 @@ type keeper struct {
 	// wanted: some report is wanted. untimed: intervals are wider than the requests took.
 	wanted, untimed bool
 	header          timeline.Header
-	latencies       timeline.LatencyCollector
+	latencies       latency.Collector
 	clients         result.ClientTally
 	rundir.Kept
 	// notes are the remarks on the recording. replay is the command that judges it again.

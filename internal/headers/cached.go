@@ -40,6 +40,14 @@ func (c *Caches) Gave(n int, get func(name string) (string, bool)) bool {
 	return true
 }
 
+// Text says how many answers caches gave, of how many, and which was the first. Empty: none.
+func (c *Caches) Text() string {
+	if c.Hits == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d of %d (%s)", c.Hits, c.Answers, c.First)
+}
+
 // fromCache returns the field, with its value, by which an answer says that a cache gave it without asking
 // the origin. ok is false if no field says so. Age: 0 says nothing, since some caches add it to every answer.
 // Via says nothing either. get returns the value of a field by its canonical name.

@@ -25,12 +25,12 @@ func ours(path string) (room string, ok bool) {
 // users is the table of third-party modules: outside tests, each has one importing package. What a command
 // line is written with is for all packages of cmd.
 var users = map[string][]string{
-	"github.com/HdrHistogram/hdrhistogram-go": {"internal/timeline"},
+	"github.com/HdrHistogram/hdrhistogram-go": {"internal/timeline/latency"},
 	"github.com/redis/go-redis/v9":            {"internal/fleet"},
 	"github.com/alicebob/miniredis/v2":        {"internal/fleet"},
 	"github.com/dunglas/httpsfv":              {"internal/headers"},
-	"github.com/klauspost/compress/zstd":      {"internal/timeline"},
-	"github.com/olekukonko/tablewriter":       {"internal/text"},
+	"github.com/klauspost/compress/zstd":      {"internal/timeline/zstd"},
+	"github.com/olekukonko/tablewriter":       {"internal/text/columns"},
 	"go.yaml.in/yaml/v4":                      {"internal/scenario/tree"},
 	"github.com/google/jsonschema-go":         {"internal/scenario"},
 	"github.com/spf13/cobra":                  {"cmd/..."},
@@ -38,7 +38,6 @@ var users = map[string][]string{
 	"github.com/vbauerster/mpb/v8":            {"cmd/rlcheck/internal/cli"},
 	"golang.org/x/term":                       {"cmd/rlcheck/internal/cli"},
 	"golang.org/x/net":                        {"internal/http2"},
-	"github.com/mattn/go-runewidth":           {"internal/text"},
 }
 
 // source is one parsed file of the module.

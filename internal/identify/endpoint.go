@@ -203,7 +203,7 @@ const lostAfter = time.Second
 func (e *Endpoint) keep(tl *timeline.Timeline, from time.Duration) {
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
-		result.DoubtCached(o, &e.caches)
+		result.DoubtCached(o, e.caches.Gave)
 		o.At, o.Sent = o.At+from, o.Sent+from
 		if o.Answered {
 			o.FirstByte += from
@@ -228,7 +228,7 @@ func (e *Endpoint) keep(tl *timeline.Timeline, from time.Duration) {
 	e.header = timeline.Header{Started: e.started.Round(0), WallError: tl.Header.WallError,
 		Tick:     max(tl.Header.Tick, clockStep),
 		DriftPPM: e.DriftPPM, Ended: tl.Header.Ended + from,
-		Notes: result.NoteCaches(notes, e.caches), Stalls: stalls}
+		Notes: result.NoteCaches(notes, e.caches.Text()), Stalls: stalls}
 }
 
 // clockStep is the step that the clock of a limiter may have although nobody stated one. Many count in

@@ -15,6 +15,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	_ "github.com/rlcheck/rlcheck/internal/timeline/zstd" // long recordings are kept as .zst
 )
 
 // A recording that is too long for memory has each request that the target received, once. That holds for all

@@ -9,6 +9,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/text/columns"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -150,7 +151,7 @@ func (x *Beside) rows() (head []string, rows [][]string) {
 		if t.first >= 0 {
 			first = text.Instant(t.first)
 		}
-		row := []string{text.Clip(text.Clean(t.name), 24)}
+		row := []string{columns.Clip(text.Clean(t.name), 24)}
 		for _, n := range []int{t.sent, t.allowed, t.right, t.over, t.under} {
 			row = append(row, text.Thousands(n))
 		}

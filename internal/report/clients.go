@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/text/columns"
 )
 
 // mostClients is how many clients of a scenario a reader sees. Programs get all.
@@ -27,7 +28,7 @@ func clientRow(c *result.Client) []string {
 	if c.Nearness != nil {
 		near = percent(*c.Nearness)
 	}
-	return []string{text.ClipFront(text.Clean(c.Partition), 40), text.Thousands(c.Allowed),
+	return []string{columns.ClipFront(text.Clean(c.Partition), 40), text.Thousands(c.Allowed),
 		text.Thousands(c.Denied), share, first,
 		last, near}
 }
@@ -62,10 +63,10 @@ func (s *screen) clients(raw *result.Scenario) error {
 		return nil
 	}
 	s.line("")
-	head := append([]string{"CLIENT of " + text.Clip(text.Clean(raw.ID), 24)}, clientHead[1:]...)
+	head := append([]string{"CLIENT of " + columns.Clip(text.Clean(raw.ID), 24)}, clientHead[1:]...)
 	align := "lrrrrrr"
 	for _, spare := range []int{4, 4} { // the instants
-		if text.Width(head, rows) <= s.width {
+		if columns.Width(head, rows) <= s.width {
 			break
 		}
 		head, align = without(head, spare), align[:spare]+align[spare+1:]

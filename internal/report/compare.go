@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/text/columns"
 )
 
 // ComparisonFormats returns the formats of WriteComparison, the usual one first.
@@ -60,7 +61,7 @@ func (s *screen) compared(c *CompareComparison, all bool) error {
 	rows, hidden := comparedLatencies(c, all)
 	if len(rows) > 0 {
 		head, align := []string{"SCENARIO", "LATENCY", "OLD ms", "NEW ms", "CHANGE"}, "llrrl"
-		if text.Width(head, rows) > s.width { // the sides below each other
+		if columns.Width(head, rows) > s.width { // the sides below each other
 			head, align = []string{"SCENARIO", "LATENCY", "NEW, OLD ms", "CHANGE"}, "llrl"
 			for i, r := range rows {
 				rows[i] = []string{r[0], r[1], r[3] + "\n" + r[2], r[4]}
@@ -165,8 +166,8 @@ func comparedScenarios(c *CompareComparison, width int, all bool) (rows [][]stri
 				verdicts = string(s.Change) + ": " + verdicts + "\nwas " + text.Clean(s.Old.String())
 			}
 			room := max(width*5/12, 30)
-			rows = append(rows, []string{text.Clip(text.Clean(s.ID), 32), verdicts,
-				text.Rewrap(parameterText(s), room)})
+			rows = append(rows, []string{columns.Clip(text.Clean(s.ID), 32), verdicts,
+				columns.Rewrap(parameterText(s), room)})
 		}
 	}
 	return rows, hidden
@@ -218,7 +219,7 @@ func comparedLatencies(c *CompareComparison, all bool) (rows [][]string, hidden 
 				hidden++
 				continue
 			}
-			rows = append(rows, []string{text.Clip(text.Clean(s.ID), 24), l.Name(), sampleText(&l.Old),
+			rows = append(rows, []string{columns.Clip(text.Clean(s.ID), 24), l.Name(), sampleText(&l.Old),
 				sampleText(&l.New), shiftText(l.Ratio)})
 		}
 	}

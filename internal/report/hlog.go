@@ -6,7 +6,7 @@ import (
 	"io"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 )
 
 // Hlog writes an HdrHistogram log of the recording of the run. A log has one base time, so it refuses a run
@@ -19,7 +19,7 @@ func Hlog(w io.Writer, r *result.Run) error {
 	case recorded[0].Target == "" && !recorded[0].Timed():
 		return errors.New("no latencies: the recording does not say how long its requests took")
 	case len(recorded) == 1:
-		return timeline.WriteHistogram(w, recorded[0].Timeline, recorded[0].Header.Started)
+		return latency.WriteHistogram(w, recorded[0].Timeline, recorded[0].Header.Started)
 	default:
 		return fmt.Errorf("%d recordings: a histogram log holds only one (choose a scenario with "+
 			"--only)",

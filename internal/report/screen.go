@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/text/columns"
 )
 
 // defaultWidth is the width of a terminal of unknown width. leastWidth is the narrowest width that is laid
@@ -31,7 +31,7 @@ func (s *screen) line(format string, args ...any) { fmt.Fprintf(&s.text, format+
 
 // wrapped writes text from column indent on, and later lines two columns farther.
 func (s *screen) wrapped(indent int, words string) {
-	lines := text.Wrap(words, s.width-indent-2)
+	lines := columns.Wrap(words, s.width-indent-2)
 	for i, l := range lines {
 		if i > 0 {
 			l = "  " + l
@@ -70,7 +70,7 @@ func (s *screen) escape(code, text string) string {
 
 // table writes rows below a head. Cells are clean already and may have several lines.
 func (s *screen) table(head []string, align string, rows [][]string) error {
-	lines, err := text.Table(head, align, rows)
+	lines, err := columns.Table(head, align, rows)
 	for _, l := range lines {
 		s.line("%s", l)
 	}

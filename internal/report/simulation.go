@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/text/columns"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -66,7 +67,7 @@ func phaseRows(s *result.Scenario) (rows [][]string) {
 		if t.first >= 0 {
 			first = text.Instant(t.first)
 		}
-		rows = append(rows, []string{text.Clip(text.Clean(t.name), 32), text.Thousands(t.sent),
+		rows = append(rows, []string{columns.Clip(text.Clean(t.name), 32), text.Thousands(t.sent),
 			text.Thousands(t.allowed),
 			text.Thousands(t.denied), text.Instant(t.from), text.Instant(t.to), first})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/text/columns"
 )
 
 // longScreen is the number of lines from which the verdict is repeated at the end, as the first line may be
@@ -112,17 +113,17 @@ func (s *screen) rows(r *result.Run, o Options) error {
 		if judged && x.Uncounted() {
 			word = s.dim("not judged")
 		}
-		rows = append(rows, []string{word, text.Clip(x.ID, s.width*3/8) + mark(r, x),
+		rows = append(rows, []string{word, columns.Clip(x.ID, s.width*3/8) + mark(r, x),
 			"", text.Thousands(x.Counts.Allowed), text.Thousands(x.Counts.Denied)})
 	}
-	room := func() int { return s.width - text.Width(head, rows) + len(head[2]) }
+	room := func() int { return s.width - columns.Width(head, rows) + len(head[2]) }
 	for len(head) > 3 && room() < leastWhy {
 		last := len(head) - 1
 		head, align, rows = head[:last], align[:last], firstColumns(rows, last)
 	}
 	widest := room()
 	for i, x := range shown {
-		rows[i][2] = text.Clip(why(x, o.Strict), widest)
+		rows[i][2] = columns.Clip(why(x, o.Strict), widest)
 	}
 	return s.marked(r, s.table(head, align, rows))
 }

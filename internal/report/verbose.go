@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/text/columns"
 )
 
 // everything writes all findings of each scenario.
@@ -61,11 +62,11 @@ func (s *screen) scenarios(r *result.Run, o Options) error {
 	var rows [][]string
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
-		rows = append(rows, []string{s.verdictCell(x, o), text.Clip(x.ID, 32) + mark(r, x),
+		rows = append(rows, []string{s.verdictCell(x, o), columns.Clip(x.ID, 32) + mark(r, x),
 			strings.Join(x.Worth(), "\n"), text.Thousands(x.Counts.Allowed),
 			text.Thousands(x.Counts.Denied), text.Thousands(x.Counts.Unknown), tails(x)})
 	}
-	if text.Width(head, rows) <= s.width {
+	if columns.Width(head, rows) <= s.width {
 		return s.marked(r, s.table(head, align, rows))
 	}
 	head = []string{"VERDICT", "SCENARIO", limits + " (MEASURED), REQUESTS, P50/P99 ms"}
@@ -77,11 +78,11 @@ func (s *screen) scenarios(r *result.Run, o Options) error {
 		}
 		rows[i] = []string{row[0], row[1], body}
 	}
-	room := s.width - text.Width(head[:2], firstColumns(rows, 2)) - 2
+	room := s.width - columns.Width(head[:2], firstColumns(rows, 2)) - 2
 	for i := range rows {
-		rows[i][2] = text.Rewrap(rows[i][2], room)
+		rows[i][2] = columns.Rewrap(rows[i][2], room)
 	}
-	head[2] = text.Rewrap(head[2], room)
+	head[2] = columns.Rewrap(head[2], room)
 	return s.marked(r, s.table(head, align[:3], rows))
 }
 
@@ -172,7 +173,7 @@ func (s *screen) latencies(r *result.Run) error {
 	var cells [][]string
 	scenario, outcome := "", ""
 	for _, l := range rows {
-		row := []string{text.Clip(l.scenario, 32), l.outcome, l.from,
+		row := []string{columns.Clip(l.scenario, 32), l.outcome, l.from,
 			text.Thousands(int(l.dist.Count))}
 		if l.scenario == scenario && l.outcome == outcome {
 			row[1], row[3] = "", ""
@@ -185,7 +186,7 @@ func (s *screen) latencies(r *result.Run) error {
 	}
 	// The number of answers is in the first table too.
 	for _, spare := range []string{"ANSWERS", "P99.9", "P90"} {
-		if text.Width(head, cells) <= s.width {
+		if columns.Width(head, cells) <= s.width {
 			break
 		}
 		i := slices.Index(head, spare)

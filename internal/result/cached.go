@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -14,25 +13,24 @@ const FromCaches = timeline.OfTarget + "answers came from a cache"
 // askPast begins the remedy in that note.
 const askPast = " (get past it: "
 
-// DoubtCached makes the outcome of o unknown if a cache gave its answer, and counts the answer in c. A
+// DoubtCached makes the outcome of o unknown if a cache gave its answer, which gave tells (headers.Caches). A
 // limiter behind the cache did not decide it. A limiter in front of the cache may have.
 //
 //	client -- limiter? -- cache -- limiter? -- origin
-func DoubtCached(o *timeline.Observation, c *headers.Caches) {
-	if o.Answered && c.Gave(o.Seq, o.Fields.Get) {
+func DoubtCached(o *timeline.Observation, gave func(n int, get func(string) (string, bool)) bool) {
+	if o.Answered && gave(o.Seq, o.Fields.Get) {
 		o.Outcome = timeline.Unknown
 	}
 }
 
-// NoteCaches returns notes, and behind them the note of the answers that c counts, if there are any and no
-// note tells of them.
-func NoteCaches(notes []string, c headers.Caches) []string {
-	if c.Hits == 0 || CacheNote(notes) != "" {
+// NoteCaches returns notes, and behind them the note of the answers that caches gave (headers.Caches.Text).
+// It returns notes if there are none, or a note tells of them.
+func NoteCaches(notes []string, answers string) []string {
+	if answers == "" || CacheNote(notes) != "" {
 		return notes
 	}
-	return append(notes[:len(notes):len(notes)], fmt.Sprintf("%s: %d of %d (%s) left out: the limiter "+
-		"did not decide them"+askPast+"--past-caches, or a route that is not cached)",
-		FromCaches, c.Hits, c.Answers, c.First))
+	return append(notes[:len(notes):len(notes)], fmt.Sprintf("%s: %s left out: the limiter did not decide "+
+		"them"+askPast+"--past-caches, or a route that is not cached)", FromCaches, answers))
 }
 
 // CacheNote returns the note that begins with FromCaches, or "".

@@ -6,8 +6,6 @@ import (
 	"compress/gzip"
 	"errors"
 	"io"
-
-	"github.com/klauspost/compress/zstd"
 )
 
 // MaxLine is the longest line of a timeline or schedule file in bytes, without its line end. Longer lines are
@@ -47,16 +45,17 @@ func (l *Lines) Next() (line []byte, number int, ended bool, err error) {
 // ReadFlaw explains any other error of Next: what is wrong with the file, why, and an edit that helps, which
 // may be empty.
 func ReadFlaw(err error) (what, why, mend string) {
+	if packed.Flaw != nil {
+		if what, why, mend = packed.Flaw(err); what != "" {
+			return what, why, mend
+		}
+	}
 	switch {
 	case errors.Is(err, io.ErrUnexpectedEOF):
 		return "end of the file", "the compressed data stops in the middle: the file is cut", "copy it again"
 	case errors.Is(err, gzip.ErrHeader):
 		return "end of the compressed data", "what follows it is not gzip", "copy it again"
-	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
-		return "the compressed data", "it needs more memory than 8 MiB", "zstd -dc FILE | rlcheck check -"
-	case errors.Is(err, zstd.ErrMagicMismatch):
-		return "end of the compressed data", "what follows it is not zstd", "copy it again"
-	case errors.Is(err, gzip.ErrChecksum), errors.Is(err, zstd.ErrCRCMismatch):
+	case errors.Is(err, gzip.ErrChecksum):
 		return "the compressed data", "its checksum is wrong: the file is damaged", "copy it again"
 	}
 	if f := (formError{}); errors.As(err, &f) {
@@ -162,18 +161,16 @@ var forms = []struct {
 // zstdMagic is the beginning of a file that is compressed with zstd.
 const zstdMagic = "\x28\xb5\x2f\xfd"
 
-// mostWindow is the most memory that the window of a zstd file may take.
-const mostWindow = 8 << 20
-
 // unpacked returns the content of a compressed file, or nil if it is not compressed.
 func unpacked(r *bufio.Reader) (io.Reader, error) {
 	if magic, _ := r.Peek(2); string(magic) == "\x1f\x8b" {
 		return gzip.NewReader(r)
 	}
 	if magic, _ := r.Peek(len(zstdMagic)); string(magic) == zstdMagic {
-		// With one block at a time it needs no goroutine, and nothing that must be closed.
-		return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxWindow(mostWindow))
+		if packed.Reader == nil {
+			return nil, formError{"compressed with zstd", "zstd -dc FILE | rlcheck check -"}
+		}
+		return packed.Reader(r)
 	}
 	return nil, nil
 }

@@ -21,19 +21,20 @@ func doubtCached(tl *timeline.Timeline, s *scenario.Scenario) (all seen) {
 	var c headers.Caches
 	var answers timeline.StatusTally
 	for o := range tl.All() {
-		result.DoubtCached(o, &c)
+		result.DoubtCached(o, c.Gave)
 		all.clock.add(tl, o)
 		answers.Add(o)
 		if o.Outcome == timeline.Unknown {
 			all.unknown++
 		}
 	}
-	tl.Header.Notes = result.NoteForeign(result.NoteCaches(tl.Header.Notes, c), answers.Statuses(),
+	tl.Header.Notes = result.NoteForeign(result.NoteCaches(tl.Header.Notes, c.Text()), answers.Statuses(),
 		len(s.Allowed) > 0)
 	if tl.Spool == nil || c.Hits == 0 {
 		return all
 	}
-	doubt := func(o *timeline.Observation) { result.DoubtCached(o, &headers.Caches{}) } // counted above
+	again := new(headers.Caches) // what it counts is counted above
+	doubt := func(o *timeline.Observation) { result.DoubtCached(o, again.Gave) }
 	tl.Spool = tl.Spool.With(doubt)
 	for i := range tl.Observations {
 		doubt(&tl.Observations[i])

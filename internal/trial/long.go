@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 )
 
 // streamed judges conformance of a recording that is too long for memory. It judges by the terms in the
@@ -88,7 +89,7 @@ func count(out *result.Scenario, tl *timeline.Timeline) {
 	out.Counts = tl.Header.Counts()
 	var statuses timeline.StatusTally
 	var clients result.ClientTally
-	var times timeline.LatencyCollector
+	var times latency.Collector
 	for o := range tl.All() {
 		out.Counts.Add(o)
 		statuses.Add(o)

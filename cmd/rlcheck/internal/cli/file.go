@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	_ "github.com/rlcheck/rlcheck/internal/timeline/zstd" // long recordings are kept as .zst
 )
 
 // The ends of the names of compressed files.

@@ -1,4 +1,4 @@
-package timeline
+package latency
 
 import (
 	"bufio"
@@ -10,16 +10,18 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/timeline"
+
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
 )
 
 // logExample lasts 12.5 s. It has one request in each millisecond: allowed, and every fifth denied.
-func logExample() *Timeline {
-	tl := &Timeline{Header: Header{Ended: 12500 * ms}}
+func logExample() *timeline.Timeline {
+	tl := &timeline.Timeline{Header: timeline.Header{Ended: 12500 * ms}}
 	for i := range 12_000 {
-		o := answered(Allowed, time.Duration(i)*ms, 10*us, time.Duration(100+i%50)*us)
+		o := answered(timeline.Allowed, time.Duration(i)*ms, 10*us, time.Duration(100+i%50)*us)
 		if i%5 == 0 {
-			o.Outcome = Denied
+			o.Outcome = timeline.Denied
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
@@ -65,8 +67,8 @@ func TestTheLogHasWhatTheSummaryHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	sums, lines := readLog(t, b.Bytes())
-	s := SummarizeLatency(tl)
-	for tag, want := range map[string]Distribution{
+	s := Summarize(tl)
+	for tag, want := range map[string]timeline.Distribution{
 		"allowed-corrected": s.Allowed.Corrected, "allowed-service": s.Allowed.Service,
 		"denied-corrected": s.Denied.Corrected, "denied-service": s.Denied.Service,
 	} {
@@ -87,7 +89,7 @@ func TestTheLogHasWhatTheSummaryHas(t *testing.T) {
 	exactly(t, "lines", int64(len(lines)), 1+12*4)
 }
 
-func countIn(h *hdr.Histogram, b LatencyBucket) int64 {
+func countIn(h *hdr.Histogram, b timeline.LatencyBucket) int64 {
 	for _, bar := range h.Distribution() {
 		if bar.From == int64(b.From) {
 			return bar.Count
@@ -98,7 +100,7 @@ func countIn(h *hdr.Histogram, b LatencyBucket) int64 {
 
 func TestTheLogHasTheLinesItsReadersExpect(t *testing.T) {
 	tl := logExample()
-	tl.Observations = append(tl.Observations, answered(Allowed, 12200*ms, 0, 20*ms))
+	tl.Observations = append(tl.Observations, answered(timeline.Allowed, 12200*ms, 0, 20*ms))
 	var b bytes.Buffer
 	if err := WriteHistogram(&b, tl, logStart); err != nil {
 		t.Fatal(err)
@@ -130,12 +132,12 @@ func TestTheLogHasTheLinesItsReadersExpect(t *testing.T) {
 }
 
 func TestTheLogCountsWhatItCannotHold(t *testing.T) {
-	tl := &Timeline{Observations: []Observation{
-		answered(Allowed, 0, 0, Highest),
-		answered(Allowed, 0, 0, Highest+1),
-		answered(Allowed, 1000, -900, 500), // sent and answered before it was due
-		answered(Unknown, 1000, 0, 500),
-		{Outcome: Allowed, Sent: 1000},
+	tl := &timeline.Timeline{Observations: []timeline.Observation{
+		answered(timeline.Allowed, 0, 0, timeline.Highest),
+		answered(timeline.Allowed, 0, 0, timeline.Highest+1),
+		answered(timeline.Allowed, 1000, -900, 500), // sent and answered before it was due
+		answered(timeline.Unknown, 1000, 0, 500),
+		{Outcome: timeline.Allowed, Sent: 1000},
 	}}
 	var b bytes.Buffer
 	if err := WriteHistogram(&b, tl, time.Time{}); err != nil {
@@ -159,10 +161,10 @@ func TestTheLogCountsWhatItCannotHold(t *testing.T) {
 func TestTheLogOfALongRecordingIsShort(t *testing.T) {
 	const most = 20 // maxIntervals takes long
 	for _, hours := range []time.Duration{1, 24 * 365} {
-		tl := &Timeline{}
+		tl := &timeline.Timeline{}
 		for i := range 500 {
 			tl.Observations = append(tl.Observations,
-				answered(Denied, hours*time.Hour/500*time.Duration(i), 0, ms))
+				answered(timeline.Denied, hours*time.Hour/500*time.Duration(i), 0, ms))
 		}
 		tl.Header.Ended = hours * time.Hour
 		var b bytes.Buffer
@@ -175,10 +177,10 @@ func TestTheLogOfALongRecordingIsShort(t *testing.T) {
 			t.Errorf("%d intervals for %d h, want %d at most", n, hours, most)
 		}
 	}
-	edge := &Timeline{}
+	edge := &timeline.Timeline{}
 	for i := range most + 1 { // the last one at the very end
 		edge.Observations = append(edge.Observations,
-			answered(Denied, time.Duration(i)*time.Second, 0, 0))
+			answered(timeline.Denied, time.Duration(i)*time.Second, 0, 0))
 	}
 	var b bytes.Buffer
 	if err := writeLog(&b, edge, logStart, most); err != nil {
@@ -187,7 +189,7 @@ func TestTheLogOfALongRecordingIsShort(t *testing.T) {
 	if _, lines := readLog(t, b.Bytes()); len(lines)/2 != most/2+1 {
 		t.Errorf("%d intervals of a second, want %d of 2 s", len(lines)/2, most/2+1)
 	}
-	far := &Timeline{Observations: []Observation{answered(Denied, math.MaxInt64-10,
+	far := &timeline.Timeline{Observations: []timeline.Observation{answered(timeline.Denied, math.MaxInt64-10,
 		0, 5)}}
 	if err := WriteHistogram(&bytes.Buffer{}, far, logStart); err != nil {
 		t.Error(err)
@@ -207,9 +209,9 @@ func (f *failing) Write(p []byte) (int, error) {
 }
 
 func TestTheLogReportsErrorsOfItsWriter(t *testing.T) {
-	tl := &Timeline{Observations: []Observation{
-		answered(Allowed, 0, 0, Highest+1), answered(Allowed, 0, 0, ms),
-		answered(Allowed, 9*time.Second, 0, ms)}}
+	tl := &timeline.Timeline{Observations: []timeline.Observation{
+		answered(timeline.Allowed, 0, 0, timeline.Highest+1), answered(timeline.Allowed, 0, 0, ms),
+		answered(timeline.Allowed, 9*time.Second, 0, ms)}}
 	const writes = 5 + 2*2 + 2 // header, two intervals of 8 s, footer
 	for n := range writes {
 		if err := WriteHistogram(&failing{n}, tl, logStart); !errors.Is(err, errWrite) {

@@ -1,9 +1,11 @@
-package timeline
+package latency
 
 import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // recorder collects the values of one measure. The zero value is empty. The first value allocates the
@@ -18,7 +20,7 @@ type recorder struct {
 }
 
 // newHistogram returns a histogram of nanoseconds with three digits.
-func newHistogram() *hdr.Histogram { return hdr.New(1, int64(Highest), 3) }
+func newHistogram() *hdr.Histogram { return hdr.New(1, int64(timeline.Highest), 3) }
 
 // record adds v n times.
 func (r *recorder) record(v time.Duration, n int64) {
@@ -37,10 +39,10 @@ func (r *recorder) record(v time.Duration, n int64) {
 		r.negative += n
 		r.below += n
 		return
-	case v > Highest:
+	case v > timeline.Highest:
 		r.above += n
 		return
-	case v < LowestLatency:
+	case v < timeline.LowestLatency:
 		r.below += n
 	}
 	if r.h == nil {
@@ -59,11 +61,11 @@ func (r *recorder) mean() time.Duration {
 }
 
 // distribution returns what was recorded.
-func (r *recorder) distribution() Distribution {
+func (r *recorder) distribution() timeline.Distribution {
 	if r.count == 0 {
-		return Distribution{}
+		return timeline.Distribution{}
 	}
-	d := Distribution{
+	d := timeline.Distribution{
 		Count: r.count, Min: r.min, Mean: r.mean(), Max: r.max, Below: r.below, Above: r.above,
 		Buckets: r.buckets(),
 	}
@@ -72,24 +74,25 @@ func (r *recorder) distribution() Distribution {
 	return d
 }
 
-func (r *recorder) buckets() []LatencyBucket {
-	var all []LatencyBucket
+func (r *recorder) buckets() []timeline.LatencyBucket {
+	var all []timeline.LatencyBucket
 	if r.negative > 0 {
-		all = append(all, LatencyBucket{From: r.min, To: -1, Count: r.negative})
+		all = append(all, timeline.LatencyBucket{From: r.min, To: -1, Count: r.negative})
 	}
 	if r.h != nil {
 		for _, bar := range r.h.Distribution() {
 			if bar.Count > 0 {
-				all = append(all, LatencyBucket{From: time.Duration(bar.From), To: time.Duration(bar.To),
-					Count: bar.Count})
+				all = append(all, timeline.LatencyBucket{From: time.Duration(bar.From),
+					To: time.Duration(bar.To), Count: bar.Count})
 			}
 		}
-		if last := &all[len(all)-1]; last.To > Highest { // so that it does not overlap the values above
-			last.To = Highest
+		// so that it does not overlap the values above
+		if last := &all[len(all)-1]; last.To > timeline.Highest {
+			last.To = timeline.Highest
 		}
 	}
 	if r.above > 0 {
-		all = append(all, LatencyBucket{From: Highest + 1, To: r.max, Count: r.above})
+		all = append(all, timeline.LatencyBucket{From: timeline.Highest + 1, To: r.max, Count: r.above})
 	}
 	return all
 }

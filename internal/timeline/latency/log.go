@@ -1,4 +1,4 @@
-package timeline
+package latency
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"time"
 
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // maxIntervals is the most intervals of a log.
@@ -13,17 +15,17 @@ const maxIntervals = 600
 
 // tagged is one series of a log.
 type tagged struct {
-	outcome Outcome
+	outcome timeline.Outcome
 	tag     string
-	value   func(o *Observation) time.Duration
+	value   func(o *timeline.Observation) time.Duration
 	h       *hdr.Histogram
 	// used tells that h has values of the current interval. left counts the values that fit no interval.
 	used bool
 	left int64
 }
 
-func corrected(o *Observation) time.Duration { return o.FirstByte - o.At }
-func service(o *Observation) time.Duration   { return o.FirstByte - o.Sent }
+func corrected(o *timeline.Observation) time.Duration { return o.FirstByte - o.At }
+func service(o *timeline.Observation) time.Duration   { return o.FirstByte - o.Sent }
 
 // logWriter writes one log.
 type logWriter struct {
@@ -46,11 +48,11 @@ type logWriter struct {
 // or values over Highest: a comment at the end counts them.
 //
 // It returns the errors of w.
-func WriteHistogram(w io.Writer, tl *Timeline, start time.Time) error {
+func WriteHistogram(w io.Writer, tl *timeline.Timeline, start time.Time) error {
 	return writeLog(w, tl, start, maxIntervals)
 }
 
-func writeLog(w io.Writer, tl *Timeline, start time.Time, most time.Duration) error {
+func writeLog(w io.Writer, tl *timeline.Timeline, start time.Time, most time.Duration) error {
 	if start.IsZero() {
 		start = time.Unix(0, 0)
 	}
@@ -58,7 +60,7 @@ func writeLog(w io.Writer, tl *Timeline, start time.Time, most time.Duration) er
 	for l.end/l.length >= most {
 		l.length *= 2
 	}
-	for _, o := range []Outcome{Allowed, Denied, Unknown} {
+	for _, o := range []timeline.Outcome{timeline.Allowed, timeline.Denied, timeline.Unknown} {
 		l.series = append(l.series, &tagged{outcome: o, tag: o.String() + "-corrected", value: corrected},
 			&tagged{outcome: o, tag: o.String() + "-service", value: service})
 	}
@@ -94,7 +96,7 @@ func (l *logWriter) head() error {
 	return l.log.OutputLegend()
 }
 
-func (l *logWriter) add(o *Observation) error {
+func (l *logWriter) add(o *timeline.Observation) error {
 	if !o.Answered {
 		return nil
 	}
@@ -113,7 +115,7 @@ func (l *logWriter) add(o *Observation) error {
 }
 
 func (s *tagged) record(v time.Duration) {
-	if v < 0 || v > Highest {
+	if v < 0 || v > timeline.Highest {
 		s.left++
 		return
 	}
@@ -154,7 +156,7 @@ func (l *logWriter) foot() error {
 			continue
 		}
 		text := fmt.Sprintf("[%s: %d values are negative or over %v and in no interval]", s.tag, s.left,
-			Highest)
+			timeline.Highest)
 		if err := l.log.OutputComment(text); err != nil {
 			return err
 		}

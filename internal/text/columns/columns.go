@@ -1,4 +1,5 @@
-package text
+// Package columns lays texts out for a terminal: tables, and lines of a given width.
+package columns
 
 import (
 	"strings"

@@ -1,0 +1,3 @@
+package timeline_test
+
+import _ "github.com/rlcheck/rlcheck/internal/timeline/zstd" // reads and writes zstd in these tests

@@ -1,0 +1,39 @@
+// Package zstd lets a program that imports it read and write recordings that are compressed with zstd.
+package zstd
+
+import (
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// mostWindow is the most memory that the window of a file may take.
+const mostWindow = 8 << 20
+
+func init() { timeline.RegisterZstd(timeline.Zstd{Reader: reader, Writer: writer, Flaw: flaw}) }
+
+// reader unpacks one block at a time, so it needs no goroutine, and nothing that must be closed.
+func reader(r io.Reader) (io.Reader, error) {
+	return zstd.NewReader(r, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxWindow(mostWindow))
+}
+
+func writer(w io.Writer, window int, sum bool) (io.WriteCloser, error) {
+	return zstd.NewWriter(w, zstd.WithEncoderCRC(sum), zstd.WithEncoderLevel(zstd.SpeedFastest),
+		zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
+}
+
+func flaw(err error) (what, why, mend string) {
+	switch {
+	case errors.Is(err, zstd.ErrWindowSizeExceeded), errors.Is(err, zstd.ErrDecoderSizeExceeded):
+		return "the compressed data", "it needs more memory than 8 MiB", "zstd -dc FILE | rlcheck check -"
+	case errors.Is(err, zstd.ErrMagicMismatch):
+		return "end of the compressed data", "what follows it is not zstd", "copy it again"
+	case errors.Is(err, zstd.ErrCRCMismatch):
+		return "the compressed data", "its checksum is wrong: the file is damaged", "copy it again"
+	}
+	return "", "", ""
+}
