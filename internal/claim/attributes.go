@@ -15,6 +15,7 @@ import (
 // What may be seen of the two sides of a client, beside OneQuota and TwoQuotas.
 const (
 	unlimited = "unlimited"
+	refused   = "refused" // a cost that is no number of units, by a limiter that held the plain requests
 	notShown  = "not shown"
 )
 
@@ -54,7 +55,7 @@ func (r *recording) attributes(e *Expect) result.Claim {
 		}
 		return n
 	}
-	shared, apart := count(string(OneQuota)), count(string(TwoQuotas), unlimited)
+	shared, apart := count(string(OneQuota), refused), count(string(TwoQuotas), unlimited)
 	c.Chances = result.Of(shared+apart, "attributes of which it was shown whether they share a quota")
 	c.Text = fmt.Sprintf("of %s, %d share one quota between requests that differ in the attribute, %d "+
 		"have separate quotas, and %d are not shown",
@@ -115,9 +116,12 @@ func (r *recording) compare(x AttributeExpect,
 	}
 	s := r.sidesOf(x.Phase)
 	if row.Detail = s.unreached(x.Attribute); row.Detail != "" {
+		if x.Attribute.IsCost() && s.refused() && control(x.Attribute) == "" {
+			row.Observed, row.Verdict = refused, result.Pass
+		}
 		return row, nil, false
 	}
-	observed, detail, witnessed := r.quotas(s)
+	observed, detail, witnessed := r.quotas(x.Attribute, s)
 	row.Observed, row.Detail = observed, detail
 	if (observed == unlimited || observed == string(TwoQuotas)) && control(x.Attribute) != "" {
 		row.Observed, row.Detail = notShown, control(x.Attribute)
@@ -173,7 +177,7 @@ func (r *recording) control(all []AttributeExpect, of timeline.Attribute) string
 	}
 	for _, x := range all {
 		if s := r.sidesOf(x.Phase); x.Attribute == alike && s.unreached(alike) == "" {
-			if observed, detail, _ := r.quotas(s); observed != string(OneQuota) {
+			if observed, detail, _ := r.quotas(alike, s); observed != string(OneQuota) {
 				return "even requests that do not differ are not seen to share one quota: " + detail
 			}
 		}
@@ -196,6 +200,13 @@ func (r *recording) sidesOf(phase string) (s sides) {
 	return s
 }
 
+// refused tells whether all requests that differ were answered as bad ones (RFC 9110 section 15.5), and some
+// plain ones were denied.
+func (s sides) refused() bool {
+	bad := Only(s.other, func(o *timeline.Observation) bool { return o.Status >= 400 && o.Status < 500 })
+	return len(bad) == len(s.other) && len(Denied(s.plain)) > 0
+}
+
 // unreached says why the requests that differ do not, or do not visibly, reach the resource of the plain
 // ones. Empty: they reach it.
 func (s sides) unreached(a timeline.Attribute) string {
@@ -206,8 +217,7 @@ func (s sides) unreached(a timeline.Attribute) string {
 		return func(x *timeline.Observation) bool { return x.Answered && x.Outcome == o }
 	}
 	admitted, plain := Only(s.other, is(timeline.Allowed)), Only(s.plain, is(timeline.Allowed))
-	refused := Only(s.other, is(timeline.Denied))
-	if len(admitted) == 0 && len(refused) == 0 && len(s.other) > 0 {
+	if len(admitted) == 0 && len(Only(s.other, is(timeline.Denied))) == 0 && len(s.other) > 0 {
 		if answered := Only(s.other, is(timeline.Unknown)); len(answered) > 0 {
 			return "answered " + OneOf(Statuses(answered))
 		}
@@ -225,8 +235,10 @@ func (s sides) unreached(a timeline.Attribute) string {
 	return ""
 }
 
-// quotas says on how many quotas the two sides draw, the numbers that show it, and the proof.
-func (r *recording) quotas(s sides) (observed, detail string, proof *result.Finding) {
+// quotas says on how many quotas the two sides draw, which differ in an attribute, the numbers that show it,
+// and the proof. A cost that is no number of units draws on the quota if both sides together keep it, and would
+// not if all had been admitted: how many units it takes is not known.
+func (r *recording) quotas(of timeline.Attribute, s sides) (observed, detail string, proof *result.Finding) {
 	if len(r.LimitOf(s.plain[0])) == 0 {
 		return notShown, "no limit counts the requests", nil
 	}
@@ -239,6 +251,10 @@ func (r *recording) quotas(s sides) (observed, detail string, proof *result.Find
 			return unlimited, alone.Text, alone
 		}
 		return string(TwoQuotas), f.Text, f
+	}
+	if f, _ := r.refuted(result.UpperBound, allAdmitted(all)); f != nil && of.IsCost() {
+		return string(OneQuota), fmt.Sprintf("%d and %d of %d admitted, so it is not free",
+			admissions(s.plain), admissions(s.other), len(all)), f
 	}
 	f, ok := r.refuted(result.Exact, all)
 	switch {
@@ -279,6 +295,17 @@ func (r *recording) refuted(c result.Conformance, obs []*timeline.Observation) (
 		return nil, err == nil
 	}
 	return &j.Partitions[0].Findings[0], true
+}
+
+// allAdmitted returns copies of obs, as if all had been admitted.
+func allAdmitted(obs []*timeline.Observation) []*timeline.Observation {
+	out := make([]*timeline.Observation, len(obs))
+	for i, o := range obs {
+		one := *o
+		one.Outcome = timeline.Allowed
+		out[i] = &one
+	}
+	return out
 }
 
 // admissions returns how many of obs were admitted.

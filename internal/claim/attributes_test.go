@@ -98,6 +98,21 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 			"not shown", result.Inconclusive, "its plain requests alone do not keep the limit"},
 		{"neither one nor two", pair{timeline.Accept, "ddddd", "ddddd", OneQuota, ""}, held, "not shown",
 			result.Inconclusive, "neither one quota nor two explain it"},
+		{"a cost that is charged once", pair{timeline.NegativeCost, "aaddd", "aaddd", OneQuota, ""}, held,
+			"shared", result.Pass, ""},
+		{"a cost that takes all", pair{timeline.HugeCost, "aaddd", "adddd", OneQuota, ""}, held, "shared",
+			result.Pass, ""},
+		{"a cost that is denied", pair{timeline.HugeCost, "aaaad", "ddddd", OneQuota, ""}, held, "shared",
+			result.Pass, ""},
+		{"a cost that is refused", pair{timeline.WordCost, "aaaad", "nnnnn", OneQuota, ""}, held, "refused",
+			result.Pass, ""},
+		{"a cost that is refused where nothing was denied", pair{timeline.WordCost, "aaaa", "nnnn", OneQuota,
+			""}, held, "not shown", result.Pass, ""},
+		{"a cost that is refused where nothing is limited", pair{timeline.WordCost, "aaaad", "nnnnn",
+			OneQuota, ""}, pair{timeline.Nothing, "aaaad", "aaaad", OneQuota, ""}, "not shown",
+			result.Inconclusive, "nothing was learned"},
+		{"a cost that is free", pair{timeline.NegativeCost, "aaaad", "aaaaa", OneQuota, ""}, held,
+			"unlimited", result.Fail, "negative-cost: requests of one client with X-Cost: -1 do not share"},
 	} {
 		tl, e := recordingOf(tt.control, tt.row)
 		c := Judge(tl, parse(t, "token-bucket,rate=1/10s,burst=4"), e)[0]

@@ -1,12 +1,15 @@
 package lab
 
 import (
+	"math"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/textproto"
 	"path"
+	"strconv"
 	"strings"
+	"unicode"
 )
 
 // keyFaults choose the partition of a request wrongly.
@@ -66,6 +69,37 @@ var keyFaults = []Fault{
 		Sentence: "takes the first 64 bytes of a key for the client, and longer keys begin alike",
 		Citation: "https://github.com/ashita-ai/tessera/issues/185",
 		key:      func(_ *http.Request, key string) string { return key[:min(len(key), 64)] },
+	},
+	{
+		Name: "long-key-unlimited", Class: "B14",
+		Sentence: "does not limit keys of over 250 bytes, which its store refuses",
+		Citation: "https://github.com/dziegler/django-urlcrypt/issues/10",
+		unlimited: func(t *Target, r *http.Request) bool {
+			key, _ := t.named(r)
+			return len(key) > 250
+		},
+	},
+	{
+		Name: "letters-dropped", Class: "B14",
+		Sentence: "keeps only the ASCII characters of a key, so other letters are one",
+		Citation: "https://github.com/calimero-network/core/pull/3042",
+		key: func(_ *http.Request, key string) string {
+			return strings.Map(func(r rune) rune {
+				if r > unicode.MaxASCII {
+					return -1
+				}
+				return r
+			}, key)
+		},
+	},
+	{
+		Name: "empty-key-unlimited", Class: "B14",
+		Sentence: "does not limit requests whose key is empty",
+		Citation: "https://nginx.org/en/docs/http/ngx_http_limit_req_module.html",
+		unlimited: func(t *Target, r *http.Request) bool {
+			key, ok := t.named(r)
+			return ok && key == ""
+		},
 	},
 	{
 		Name: "ipv6-per-address", Class: "A16",
@@ -156,6 +190,15 @@ var attributeFaults = []Fault{
 		Citation:  "https://www.rfc-editor.org/rfc/rfc9112#section-7.1",
 		unlimited: func(_ *Target, r *http.Request) bool { return r.ContentLength < 0 },
 	},
+	freeCost("zero-cost-free", "charges nothing for a request that states a cost of zero", "zero-cost",
+		"https://github.com/alisaifee/limits/pull/362", func(n uint64, _ string) bool { return n == 0 }),
+	freeCost("negative-cost-free", "charges nothing for a request that states a negative cost", "",
+		"https://github.com/alisaifee/limits/pull/362", func(_ uint64, v string) bool { return v[0] == '-' }),
+	freeCost("huge-cost-free", "adds up costs in too few bits, so a huge one is nothing", "",
+		"https://github.com/cyberfabric/cyberfabric-core/pull/1530",
+		func(n uint64, _ string) bool { return n > math.MaxInt64 }),
+	freeCost("word-cost-free", "charges nothing for a request whose stated cost is no number", "",
+		"https://github.com/swuecho/chat/pull/162", func(_ uint64, v string) bool { return v == "NaN" }),
 	freeWith("conditions-unlimited", "does not count requests with If-Modified-Since, even if answered "+
 		"whole",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-13.1.3", "", "If-Modified-Since", ""),
@@ -284,6 +327,24 @@ func freeWith(name, sentence, citation, declared, field, part string) Fault {
 		unlimited: func(_ *Target, r *http.Request) bool {
 			v := r.Header.Get(field)
 			return v != "" && strings.Contains(v, part)
+		}}
+	if declared != "" {
+		f.Declared = "expect.attributes." + declared + "=shared"
+	}
+	return f
+}
+
+// freeCost returns the fault that counts no request whose stated cost is free. n is that cost, or 1 if it is no
+// natural number. declared is the attribute that a scenario must declare shared. Empty: nothing.
+func freeCost(name, sentence, declared, citation string, free func(n uint64, text string) bool) Fault {
+	f := Fault{Name: name, Class: "A18", Sentence: sentence, Citation: citation,
+		unlimited: func(t *Target, r *http.Request) bool {
+			v := r.Header.Get(t.costHdr)
+			n, err := strconv.ParseUint(v, 10, 64)
+			if err != nil {
+				n = 1
+			}
+			return v != "" && free(n, v)
 		}}
 	if declared != "" {
 		f.Declared = "expect.attributes." + declared + "=shared"

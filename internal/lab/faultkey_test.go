@@ -43,9 +43,10 @@ var attributeSights = func() (out []sight) {
 	field := func(name, value string) func(*http.Request) {
 		return func(r *http.Request) { r.Header.Add(name, value) }
 	}
-	long := func(bytes int) func(*http.Request) {
-		return func(r *http.Request) { r.Header.Set("X-Api-Key", strings.Repeat("k", bytes)) }
+	key := func(key string) func(*http.Request) {
+		return func(r *http.Request) { r.Header.Set("X-Api-Key", key) }
 	}
+	long := func(bytes int) func(*http.Request) { return key(strings.Repeat("k", bytes)) }
 	for _, x := range []struct {
 		fault string
 		alter func(*http.Request)
@@ -85,10 +86,18 @@ var attributeSights = func() (out []sight) {
 		"probes-unlimited":     field("User-Agent", "kube-probe/1.30"),
 		"balancers-unlimited":  field("User-Agent", "ELB-HealthChecker/2.0"),
 		"crawlers-unlimited":   field("User-Agent", "Mozilla/5.0 (compatible; Googlebot/2.1)"),
+		"zero-cost-free":       field("X-Cost", "0"),
+		"negative-cost-free":   field("X-Cost", "-1"),
+		"huge-cost-free":       field("X-Cost", "18446744073709551615"),
+		"word-cost-free":       field("X-Cost", "NaN"),
 		"options-unlimited":    func(r *http.Request) { r.Method = http.MethodOptions },
 		"post-unlimited":       func(r *http.Request) { r.Method = http.MethodPost },
 	} {
-		out = append(out, sight{fault: fault, spec: window, steps: do(altered(20, alter)), right: "10",
+		right := "10"
+		if strings.Contains(fault, "-cost-") {
+			right = "0" // refused
+		}
+		out = append(out, sight{fault: fault, spec: window, steps: do(altered(20, alter)), right: right,
 			wrong: "20"})
 	}
 	return append(out, sight{fault: "keys-folded", spec: window,
@@ -103,6 +112,12 @@ var attributeSights = func() (out []sight) {
 		sight{fault: "truncated-key", spec: window,
 			steps: do(altered(20, long(64)), altered(20, long(65))),
 			right: "10, 10", wrong: "10, 0"},
+		sight{fault: "long-key-unlimited", spec: window, steps: do(altered(20, long(251))),
+			right: "10", wrong: "20"},
+		sight{fault: "empty-key-unlimited", spec: window, steps: do(altered(20, long(0))),
+			right: "10", wrong: "20"},
+		sight{fault: "letters-dropped", spec: window,
+			steps: do(altered(20, key("café")), altered(20, key("cafè"))), right: "10, 10", wrong: "10, 0"},
 		sight{fault: "exempt-for-all", spec: window, ruled: true,
 			steps: do(altered(20, path("/metrics")),
 				altered(20, both(path("/metrics"), field("X-Role", "operator")))),

@@ -264,7 +264,7 @@ func replicated(o *Options, b Setup) Decider {
 // returns without an answer if the client left while it was queued.
 func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	cost, ok := t.cost(r.Header)
-	if !ok {
+	if !ok && (t.fault.unlimited == nil || !t.fault.unlimited(t, r)) {
 		writePlain(w, r, http.StatusBadRequest,
 			t.costHdr+": the cost of a request is an integer from 1 to 2147483648\n")
 		return

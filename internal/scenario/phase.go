@@ -46,8 +46,10 @@ type Phase struct {
 	// attribute. Requests counts each side. Empty: all requests are alike.
 	Vary timeline.Attribute
 	// Unnamed leaves out the key of the client. What other clients without a key have used is then not known.
+	// EmptyKey sends the header field of the key without a value; the phase is then Unnamed too.
 	// Addresses says which addresses Forge invents. Empty: any.
 	Unnamed   bool
+	EmptyKey  bool
 	Addresses timeline.Addresses
 	// Limit is the limit of the phase's partitions. OwnLimit: it is not the scenario's. Unlimited: no limit
 	// counts the requests of the phase, and Limit is only the unit of multiples. Barred: nothing may be

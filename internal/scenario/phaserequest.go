@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -40,6 +41,9 @@ func requestKeys() []field[*phaseDraft] {
 		key("unnamed", boolean("unnamed"),
 			"Leave out what tells clients apart: a client without a key.",
 			func(p *phaseDraft) *bool { return &p.Unnamed }),
+		key("empty_key", boolean("empty_key"),
+			"Send the field of the key without a value: a client whose key is empty.",
+			func(p *phaseDraft) *bool { return &p.EmptyKey }),
 		key("addresses", choice("the addresses of forge", timeline.AnyAddress, timeline.OneNetwork,
 			timeline.TwoSpellings),
 			"Which addresses forge invents: any; one-network, an IPv6 network of 64 bits for each "+
@@ -69,7 +73,7 @@ func (s *draft) checkRequests(d *decoder) {
 				}
 			}
 		}
-		if p.Unnamed {
+		if p.Unnamed = p.Unnamed || p.EmptyKey; p.Unnamed {
 			checkUnnamed(d, p)
 		}
 		if !p.Counted() {
@@ -93,7 +97,7 @@ func (s *draft) checkRequests(d *decoder) {
 
 // checkUnnamed reports keys that contradict a phase without client names.
 func checkUnnamed(d *decoder, p *phaseDraft) {
-	at := p.at.Get("unnamed")
+	at := cmp.Or(p.at.Get("unnamed"), p.at.Get("empty_key"))
 	switch {
 	case p.Client != "":
 		d.add(at, `"unnamed"`, "the phase has a client, which has a name", "remove it or client")

@@ -23,7 +23,7 @@ func (p *Phase) request(pl *planner) timeline.Request {
 	if len(p.Forge) > 0 && p.Addresses != timeline.AnyAddress {
 		out.Addresses = p.Addresses
 	}
-	out.Vary, out.Mint = p.Vary, p.Mint != ""
+	out.Vary, out.Mint, out.EmptyKey = p.Vary, p.Mint != "", p.EmptyKey
 	if p.Unnamed || p.Vary != "" || p.Client != "" && p.Client != p.Partition {
 		out.Keys = map[string]string{}
 		for i := range pl.scenario.Partition.Count {

@@ -24,8 +24,13 @@ func attributes() []timeline.Attribute {
 func attributesKind() kind[*map[timeline.Attribute]claim.Sharing] {
 	type sharings = map[timeline.Attribute]claim.Sharing
 	word := choice("sharing", claim.OneQuota, claim.TwoQuotas, claim.Either)
+	price := choice("sharing", claim.OneQuota, claim.Either)
 	var fields []field[*sharings]
 	for _, a := range attributes() {
+		word := word
+		if a.IsCost() {
+			word = price // a cost is no client
+		}
 		into := kind[*sharings]{schema: word.schema, read: func(d *decoder, n *tree.Node, m *sharings) {
 			var v claim.Sharing
 			word.read(d, n, &v)

@@ -47,6 +47,10 @@ const (
 	KubeProbe      Attribute = "kube-probe"
 	ELBProbe       Attribute = "elb-health-checker"
 	Googlebot      Attribute = "googlebot"
+	ZeroCost       Attribute = "zero-cost"
+	NegativeCost   Attribute = "negative-cost"
+	HugeCost       Attribute = "huge-cost"
+	WordCost       Attribute = "word-cost"
 )
 
 // AttributeRow says how the requests of the two sides of a phase differ. Plain is what a plain request sends,
@@ -97,16 +101,24 @@ func Attributes() []AttributeRow {
 		{KubeProbe, "its own", "User-Agent: kube-probe/1.30"},
 		{ELBProbe, "its own", "User-Agent: ELB-HealthChecker/2.0"},
 		{Googlebot, "its own", "User-Agent: Googlebot/2.1"},
+		{ZeroCost, "none", "X-Cost: 0"},
+		{NegativeCost, "none", "X-Cost: -1"},
+		{HugeCost, "none", "X-Cost: 18446744073709551615"},
+		{WordCost, "none", "X-Cost: NaN"},
 	}
 }
 
 // IsPath tells whether the attribute is a spelling of the path.
 func (a Attribute) IsPath() bool { return strings.HasPrefix(string(a), "path-") }
 
+// IsCost tells whether the attribute is a stated cost that is no number of units. A limiter may refuse it, or
+// charge any number of units for it, but not none.
+func (a Attribute) IsCost() bool { return strings.HasSuffix(string(a), "-cost") }
+
 // IsFeature tells whether products sell it as a feature that such requests are counted otherwise, or free.
 func (a Attribute) IsFeature() bool {
 	switch a {
-	case IdempotencyKey, MethodOptions, KubeProbe, ELBProbe, Googlebot:
+	case IdempotencyKey, MethodOptions, KubeProbe, ELBProbe, Googlebot, ZeroCost:
 		return true
 	}
 	return false

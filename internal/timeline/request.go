@@ -15,6 +15,8 @@ type Request struct {
 	// requests are counted apart, as by a limiter with a limit for each route. An empty key is not sent: the
 	// client has no name.
 	Keys map[string]string `json:"keys,omitempty"`
+	// EmptyKey sends the header field of the key without a value, where the key is empty and stands in a field.
+	EmptyKey bool `json:"empty_key,omitempty"`
 	// Addresses says which addresses Phase.Forge invents. Empty: AnyAddress.
 	Addresses Addresses `json:"addresses,omitempty"`
 	// Fresh sends each request on a connection of its own.
@@ -36,7 +38,7 @@ func (r *Request) Key(partition string) string {
 // IsZero tells whether r changes nothing.
 func (r Request) IsZero() bool {
 	return r.Path == "" && r.Method == "" && len(r.Header) == 0 && len(r.Spellings) == 0 &&
-		len(r.Keys) == 0 && r.Addresses == "" && !r.Fresh && r.Vary == "" && !r.Mint
+		len(r.Keys) == 0 && r.Addresses == "" && !r.Fresh && r.Vary == "" && !r.Mint && !r.EmptyKey
 }
 
 // Addresses says which addresses are invented.

@@ -63,6 +63,9 @@ func newRequest(o *Options, w Wish) *MessageRequest {
 	method, header = v.method(method), v.header(header, u)
 	path, query = v.path(path, unseen(o, query, w.number))
 	to, own, named := target(o.Partition, path, query, v.key(key))
+	if w.Own != nil && w.Own.EmptyKey && o.Partition.Kind == ByHeader {
+		own, named = [2]string{o.Partition.Name, o.Partition.Value("")}, true
+	}
 	if others := header.Values("Cookie"); named && o.Partition.Kind == ByCookie && len(others) > 0 {
 		own[1] = strings.Join(others, "; ") + "; " + own[1]
 	}
@@ -75,8 +78,8 @@ func newRequest(o *Options, w Wish) *MessageRequest {
 	if o.PastCaches != "" && header.Get("Cache-Control") == "" {
 		m.add("Cache-Control", "no-cache")
 	}
-	if o.CostHeader != "" && w.Cost > 1 {
-		m.add(o.CostHeader, strconv.FormatInt(w.Cost, 10))
+	if cost := v.cost(w.Cost); o.CostHeader != "" && cost != "" {
+		m.add(o.CostHeader, cost)
 	}
 	for _, name := range w.Forge {
 		m.add(name, forgery(name, w))

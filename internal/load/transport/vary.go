@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"strconv"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -133,6 +134,24 @@ func (v variation) key(key string) string {
 		return strings.ToUpper(key)
 	}
 	return key
+}
+
+// cost returns what a request of n units states as its cost. Empty: nothing, which is one unit.
+func (v variation) cost(n int64) string {
+	switch timeline.Attribute(v) {
+	case timeline.ZeroCost:
+		return "0"
+	case timeline.NegativeCost:
+		return "-1"
+	case timeline.HugeCost:
+		return "18446744073709551615" // 2^64 - 1
+	case timeline.WordCost:
+		return "NaN"
+	}
+	if n > 1 {
+		return strconv.FormatInt(n, 10)
+	}
+	return ""
 }
 
 // keyFields returns the header lines by which the client names itself: one, or two under KeyTwice.

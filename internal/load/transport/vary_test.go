@@ -51,9 +51,13 @@ func TestASideDiffersInItsAttribute(t *testing.T) {
 		{timeline.KubeProbe, "\r\nUser-Agent: kube-probe/1.30\r\n"},
 		{timeline.ELBProbe, "\r\nUser-Agent: ELB-HealthChecker/2.0\r\n"},
 		{timeline.Googlebot, "\r\nUser-Agent: Mozilla/5.0 (compatible; Googlebot/2.1)\r\n"},
+		{timeline.ZeroCost, "\r\nX-Cost: 0\r\n"},
+		{timeline.NegativeCost, "\r\nX-Cost: -1\r\n"},
+		{timeline.HugeCost, "\r\nX-Cost: 18446744073709551615\r\n"},
+		{timeline.WordCost, "\r\nX-Cost: NaN\r\n"},
 		{timeline.IdempotencyKey, "\r\nIdempotency-Key: \"rlcheck\"\r\n"},
 	} {
-		o := &Options{URL: u, Method: "GET", Header: http.Header{"Cookie": {"a=b"}},
+		o := &Options{URL: u, Method: "GET", Header: http.Header{"Cookie": {"a=b"}}, CostHeader: "X-Cost",
 			Partition: Partition{Kind: ByHeader, Name: "X-Api-Key"}}
 		other := timeline.OtherSide("k")
 		own := timeline.Request{Vary: tt.vary, Keys: map[string]string{"k": "k", other: "k"}}
@@ -75,5 +79,19 @@ func TestAKeyOfAQueryIsSentTwice(t *testing.T) {
 	got := string(newRequest(o, Wish{Partition: timeline.OtherSide("k"), Own: &own}).Head)
 	if want := "GET /?key=k&key=k HTTP/1.1\r\n"; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestAnEmptyKeyIsSent: a client with an empty key sends the field of the key without a value, and a client
+// without a key leaves it out.
+func TestAnEmptyKeyIsSent(t *testing.T) {
+	u, _ := url.Parse("http://127.0.0.1:8080/")
+	o := &Options{URL: u, Method: "GET", Partition: Partition{Kind: ByHeader, Name: "X-Api-Key"}}
+	for _, empty := range []bool{false, true} {
+		own := timeline.Request{EmptyKey: empty, Keys: map[string]string{"k": ""}}
+		got := string(newRequest(o, Wish{Partition: "k", Own: &own}).Head)
+		if strings.Contains(got, "\r\nX-Api-Key: \r\n") != empty || strings.Contains(got, "X-Api-Key") != empty {
+			t.Errorf("empty_key: %t: got %q", empty, got)
+		}
 	}
 }
