@@ -203,7 +203,7 @@ func (r *recording) sidesOf(phase string) (s sides) {
 // refused tells whether all requests that differ were answered as bad ones (RFC 9110 section 15.5), and some
 // plain ones were denied.
 func (s sides) refused() bool {
-	bad := Only(s.other, func(o *timeline.Observation) bool { return o.Status >= 400 && o.Status < 500 })
+	bad := Only(s.other, func(o *timeline.Observation) bool { return o.Status/100 == 4 })
 	return len(bad) == len(s.other) && len(Denied(s.plain)) > 0
 }
 
@@ -236,8 +236,8 @@ func (s sides) unreached(a timeline.Attribute) string {
 }
 
 // quotas says on how many quotas the two sides draw, which differ in an attribute, the numbers that show it,
-// and the proof. A cost that is no number of units draws on the quota if both sides together keep it, and would
-// not if all had been admitted: how many units it takes is not known.
+// and the proof. A cost that is no number of units draws on the quota if both sides together keep it, and
+// would not if all had been admitted: how many units it takes is not known.
 func (r *recording) quotas(of timeline.Attribute, s sides) (observed, detail string, proof *result.Finding) {
 	if len(r.LimitOf(s.plain[0])) == 0 {
 		return notShown, "no limit counts the requests", nil

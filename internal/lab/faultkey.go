@@ -334,8 +334,8 @@ func freeWith(name, sentence, citation, declared, field, part string) Fault {
 	return f
 }
 
-// freeCost returns the fault that counts no request whose stated cost is free. n is that cost, or 1 if it is no
-// natural number. declared is the attribute that a scenario must declare shared. Empty: nothing.
+// freeCost returns the fault that counts no request whose stated cost is free. n is that cost, or 1 if it is
+// no natural number. declared is the attribute that a scenario must declare shared. Empty: nothing.
 func freeCost(name, sentence, declared, citation string, free func(n uint64, text string) bool) Fault {
 	f := Fault{Name: name, Class: "A18", Sentence: sentence, Citation: citation,
 		unlimited: func(t *Target, r *http.Request) bool {

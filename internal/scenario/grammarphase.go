@@ -106,8 +106,8 @@ func phaseKind() kind[*phaseDraft] {
 			func(p *phaseDraft) *span { return &p.lead }),
 		key("window", spanKind(), "The distance of two boundaries; the window of the limit by default.",
 			func(p *phaseDraft) *span { return &p.window }),
-		key("partition", word("a name has lower case letters, also of Latin-1, digits and dashes, and begins "+
-			"with a letter", `^[a-zß-ÿ][a-z0-9ß-ÿ]*(-[a-z0-9ß-ÿ]+)*$`),
+		key("partition", word("a name has lower case letters, also of Latin-1, digits and dashes, and "+
+			"begins with a letter", `^[a-zß-ÿ][a-z0-9ß-ÿ]*(-[a-z0-9ß-ÿ]+)*$`),
 			"The phase uses its own partitions, shared with the phases that give the same name.",
 			func(p *phaseDraft) *string { return &p.Partition }),
 		key("origin", boolean("origin"), "Send the phase to target.origin.",

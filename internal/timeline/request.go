@@ -15,7 +15,7 @@ type Request struct {
 	// requests are counted apart, as by a limiter with a limit for each route. An empty key is not sent: the
 	// client has no name.
 	Keys map[string]string `json:"keys,omitempty"`
-	// EmptyKey sends the header field of the key without a value, where the key is empty and stands in a field.
+	// EmptyKey sends the header field of the key without a value, where an empty key stands in a field.
 	EmptyKey bool `json:"empty_key,omitempty"`
 	// Addresses says which addresses Phase.Forge invents. Empty: AnyAddress.
 	Addresses Addresses `json:"addresses,omitempty"`

@@ -90,7 +90,8 @@ func TestAnEmptyKeyIsSent(t *testing.T) {
 	for _, empty := range []bool{false, true} {
 		own := timeline.Request{EmptyKey: empty, Keys: map[string]string{"k": ""}}
 		got := string(newRequest(o, Wish{Partition: "k", Own: &own}).Head)
-		if strings.Contains(got, "\r\nX-Api-Key: \r\n") != empty || strings.Contains(got, "X-Api-Key") != empty {
+		if strings.Contains(got, "\r\nX-Api-Key: \r\n") != empty ||
+			strings.Contains(got, "X-Api-Key") != empty {
 			t.Errorf("empty_key: %t: got %q", empty, got)
 		}
 	}
