@@ -5,7 +5,7 @@ package scenarios
 import "embed"
 
 // FS holds NAME.yaml for each builtin:NAME, and more/NAME.yaml for those that are run only where they are
-// named.
+// named. core.txt has the names of builtin:core in the order of their use, each with what it catches.
 //
-//go:embed *.yaml more/*.yaml
+//go:embed *.yaml more/*.yaml core.txt
 var FS embed.FS

@@ -65,7 +65,7 @@ func (f *logFlags) AddReading(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	fl.StringVar(&f.layout, "log-format", "",
 		"for a log: the log_format of nginx, the format string of Envoy or the LogFormat of Apache")
-	fl.StringVar(&f.partitionBy, "partition-by", "address",
+	fl.StringVar(&f.partitionBy, "log-partition", "address",
 		"for a log: what identifies a client: address, address/64 (networks of IPv6), user, host, path, "+
 			"method, none, a header field of the log, or a field of the log by its own name")
 	fl.StringArrayVar(&f.match, "match", nil,
@@ -80,7 +80,7 @@ func (f *logFlags) AddReading(cmd *cobra.Command) {
 
 // logOnly refuses a flag of logs that was given by hand with a recording, which does not use it.
 func (f *checkFlags) logOnly() error {
-	for _, name := range []string{"log-format", "partition-by", "match", "max-duration", "lag", "wall-error",
+	for _, name := range []string{"log-format", "log-partition", "match", "max-duration", "lag", "wall-error",
 		"zone", "skip-bad", "complete", "would-deny", "decided-within"} {
 		// A flag that is set for all runs by the environment may be of no use here.
 		if f.Typed(name) {
@@ -146,7 +146,7 @@ func (f *checkFlags) logOptions() (accesslog.Options, error) {
 		SkipBad:  f.Log.skipBad,
 		Complete: f.Log.Complete, WithoutCached: f.Log.WithoutCached, Denied: f.Log.denials,
 		Within: f.Log.within, WithinSet: f.Changed("decided-within")}
-	if !f.Changed("partition-by") {
+	if !f.Changed("log-partition") {
 		o.PartitionBy = "" // as the format has it
 	}
 	if !f.Changed("wall-error") {

@@ -36,10 +36,10 @@ not allowed itself.
 
 Exit status: 0 the run is over, 2 the run was lost, or did not begin, 130 interrupted.`,
 		Example: `  RLCHECK_REDIS='rediss://user:password@redis.internal:6379/0' rlcheck agent
-  rlcheck agent --redis redis://127.0.0.1:6379/0 --allow api.example`,
+  rlcheck agent --redis redis://127.0.0.1:6379/0 --allow-host api.example`,
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if err := cli.NotEmpty(cmd, "redis", "name", "keys", "cacert", "cert", "key",
+			if err := cli.NotEmpty(cmd, "redis", "name", "api-keys", "cacert", "cert", "key",
 				"unix-socket"); err != nil {
 				return err
 			}
@@ -49,7 +49,7 @@ Exit status: 0 the run is over, 2 the run was lost, or did not begin, 130 interr
 	fl := cmd.Flags()
 	fl.StringVar(&f.redis, "redis", "", "where agents meet: the redis:// URL of the run (required)")
 	fl.StringVar(&f.name, "name", "", "name of the agent in reports (default host and process)")
-	fl.StringVar(&f.keys, "keys", "", "file of keys that the target issued, the same file as for the "+
+	fl.StringVar(&f.keys, "api-keys", "", "file of keys that the target issued, the same file as for the "+
 		"run")
 	fl.StringVar(&f.request.Cacert, "cacert", "",
 		"PEM file of the authorities that may sign the target's certificate")
@@ -57,7 +57,7 @@ Exit status: 0 the run is over, 2 the run was lost, or did not begin, 130 interr
 		"PEM file of the certificate to show to the target; may hold the key")
 	fl.StringVar(&f.request.Key, "key", "", "PEM file of the key of --cert")
 	fl.StringVar(&f.request.UnixSocket, "unix-socket", "", "the Unix socket that an order may name")
-	fl.StringSliceVar(&f.allow, "allow", nil, "a host that may be reached although its address is public")
+	fl.StringSliceVar(&f.allow, "allow-host", nil, "host that may be reached although its address is public")
 	return cmd
 }
 

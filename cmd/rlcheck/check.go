@@ -76,7 +76,7 @@ Several recordings of one limiter are judged one by one; after a FAIL, one hint 
 With --client, check judges the clients in a recording of rlcheck serve: whether they waited as told.`,
 		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json
   rlcheck check clients.ndjson --client --max-attempts 5
-  rlcheck check access.log.gz --format nginx --partition-by X-Api-Key --match 'path=/api/*' --limit leaky-bucket,rate=10/s,burst=21`,
+  rlcheck check access.log.gz --format nginx --log-partition X-Api-Key --match 'path=/api/*' --limit leaky-bucket,rate=10/s,burst=21`,
 		Args: cli.Needs(1, -1, "one or several timeline files, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Changed = cmd.Flags().Changed
@@ -109,7 +109,7 @@ With --client, check judges the clients in a recording of rlcheck serve: whether
 	fl.StringSliceVar(&f.denied, "denied", []string{"429"}, "statuses that are denials if a line has no "+
 		"outcome; in a log also FIELD=VALUE, the limiter's own word, such as response_flags=RL")
 	fl.StringVar(&f.conformance, "conformance", "exact", "exact, upper-bound or lower-bound")
-	fl.StringArrayVar(&f.only, "partition", nil, "judge only this partition (repeatable)")
+	fl.StringArrayVar(&f.only, "only-partition", nil, "judge only this partition (repeatable)")
 	fl.BoolVar(&f.shared, "shared", false,
 		"others may use the same partitions: an unexplained denial then proves nothing")
 	fl.BoolVar(&f.exactBurst, "exact-burst", false, "a PASS must measure the burst exactly")
@@ -273,7 +273,7 @@ func (f *checkFlags) absent(name string) error {
 			if hint == "" && len(known) > 0 {
 				hint = "it has " + excerpts(known)
 			}
-			errs = append(errs, cli.Usagef("--partition %s: %s has no request of this partition%s",
+			errs = append(errs, cli.Usagef("--only-partition %s: %s has no request of this partition%s",
 				cli.Visible(p), name,
 				cli.Visible(cli.Mend(hint))))
 		}

@@ -27,7 +27,7 @@ var (
 	clientOnly    = []string{"max-attempts", "retry-budget", "same-request"}
 	notForClients = []string{"limit", "conformance", "partition", "shared", "exact-burst", "burst-resolution",
 		"rate-resolution", "tick", "drift-ppm", "complete", "lag", "log-format", "match", "max-duration",
-		"partition-by", "skip-bad", "wall-error", "zone"}
+		"log-partition", "skip-bad", "wall-error", "zone"}
 )
 
 func (f *clientFlags) add(cmd *cobra.Command) {

@@ -85,7 +85,7 @@ func outputsOf(command string) []string {
 
 // completeScenarios offers the bundled scenarios beside files and folders.
 func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
-	names := []string{builtinPrefix}
+	names := []string{builtinPrefix, builtinPrefix + coreName}
 	for _, n := range append(builtinNames(), namedOnly()...) {
 		names = append(names, builtinPrefix+n)
 	}

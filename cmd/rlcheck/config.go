@@ -43,7 +43,7 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *runFlags) ([]st
 	}
 	use("limit", c.Limit)
 	use("partition", c.Partition)
-	use("keys", c.Keys)
+	use("api-keys", c.Keys)
 	use("promise", wordsOf(c.Promises)...)
 	use("only", c.Only...)
 	use("skip", c.Skip...)
@@ -112,7 +112,7 @@ func stays(name string, c *scenario.Config) error {
 		_, path, _ := strings.Cut(o, "=")
 		refuse("outputs", path, "-o")
 	}
-	refuse("keys", c.Keys, "--keys")
+	refuse("keys", c.Keys, "--api-keys")
 	return errors.Join(errs...)
 }
 

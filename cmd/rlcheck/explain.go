@@ -4,6 +4,7 @@ import (
 	"cmp"
 	_ "embed" // the words
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -20,12 +21,20 @@ import (
 )
 
 func newExplainCmd(e *cli.Env) *cobra.Command {
-	return &cobra.Command{
-		Use:     "explain [WORD]",
-		Short:   "Explain a word of a report, of a SPEC or of a scenario",
-		Long:    explainLong,
-		Example: "  rlcheck explain too-few\n  rlcheck explain align\n  rlcheck explain reasons",
-		RunE: func(_ *cobra.Command, args []string) error {
+	client, manual := "", ""
+	cmd := &cobra.Command{
+		Use:   "explain [WORD]",
+		Short: "Explain a word of a report, of a SPEC or of a scenario, or a Retry-After value",
+		Long:  explainLong,
+		Example: "  rlcheck explain too-few\n  rlcheck explain align\n  rlcheck explain reasons\n" +
+			"  rlcheck explain retry-after 120 --client python",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case manual != "":
+				return writeManuals(cmd.Root(), manual)
+			case len(args) > 1 && strings.TrimSuffix(plain(args[0]), ":") == "retry-after":
+				return explainRetryAfter(e, strings.Join(args[1:], " "), client)
+			}
 			all, err := glossary(e)
 			if err != nil {
 				return err
@@ -37,12 +46,17 @@ func newExplainCmd(e *cli.Env) *cobra.Command {
 			return all.explain(e, strings.Join(args, " "))
 		},
 	}
+	addClient(cmd, &client)
+	cmd.Flags().StringVar(&manual, "man", "", "write the manual pages of all commands into this folder")
+	return cmd
 }
 
 const explainLong = `Explain knows every word of the reports, the algorithms and keys of a SPEC, the products
 that a SPEC may name, the rules of header fields, the faults, the bundled scenarios, the commands, their
 flags and the members of JSON documents. Without a word it lists all words by group. With the name of a group
-(reasons, keys) it explains each word of the group.`
+(reasons, keys) it explains each word of the group.
+
+explain retry-after VALUE says what a Retry-After value means, as a time and a wait.`
 
 // words is a group of words. Each kind of word has one, such as reason and its plural, reasons.
 type words struct {
@@ -195,6 +209,12 @@ func (v vocabulary) commands(e *cli.Env) {
 	flags := &v[slices.IndexFunc(v, func(g words) bool { return g.kind == "flag" })]
 	for _, c := range root.Commands() {
 		v.add("command", c.Name(), cmp.Or(c.Long, c.Short))
+		names := renamed(c.Name())
+		for _, old := range slices.Sorted(maps.Keys(names)) {
+			if now := names[old]; c.Flags().Lookup(now) != nil {
+				v.add("flag", "--"+old, "of "+c.Name()+": the old name of --"+now)
+			}
+		}
 		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 			i := slices.IndexFunc(flags.all, func(w word) bool { return w.id == "--"+f.Name })
 			if i >= 0 && strings.HasSuffix(flags.all[i].text, ": "+f.Usage) {

@@ -19,12 +19,30 @@ import (
 )
 
 func newLintCmd(e *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	schema := ""
+	cmd := &cobra.Command{
 		Use:   "lint SCENARIO|DIR|builtin:NAME...",
 		Short: "Find every mistake in scenario files, and what could be better",
-		Args:  cli.Needs(1, -1, "a scenario file, a folder or builtin:NAME"),
-		RunE:  func(_ *cobra.Command, args []string) error { return lintFiles(e, args) },
+		Long: `Lint finds every mistake in scenario files and in rlcheck.yaml in one pass.
+
+With --schema it prints a JSON Schema instead: scenario is for editors; the others are for programs. report is
+what run -o json prints, verdict what check -o json prints, compare what compare -o json prints, and identity
+what identify -o json prints.`,
+		Example: "  rlcheck lint scenarios/\n  rlcheck lint --schema scenario > scenario.schema.json",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if schema != "" && len(args) == 0 {
+				return printSchema(e, schema)
+			}
+			if err := cli.Needs(1, -1, "a scenario file, a folder or builtin:NAME")(cmd, args); err != nil {
+				return err
+			}
+			return lintFiles(e, args)
+		},
 	}
+	cmd.Flags().StringVar(&schema, "schema", "", "print a JSON Schema: "+strings.Join(schemaNames, ", "))
+	_ = cmd.RegisterFlagCompletionFunc("schema",
+		cobra.FixedCompletions(schemaNames, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
 }
 
 // lintFiles is `rlcheck lint`.
@@ -58,10 +76,12 @@ func lintFiles(e *cli.Env, args []string) error {
 }
 
 func newListCmd(e *cli.Env) *cobra.Command {
-	return &cobra.Command{
+	all := false
+	cmd := &cobra.Command{
 		Use:   "list [presets|SCENARIO|DIR|builtin:NAME...]",
-		Short: "List scenarios (bundled, or in files and folders), or presets",
-		Long: `List prints scenarios: the bundled ones, or those of files and folders.
+		Short: "List the scenarios to begin with, all of them, or presets",
+		Long: `List prints the scenarios to begin with (builtin:core), by what they catch. With --all it prints all
+bundled scenarios; with files and folders it prints theirs.
 
 list presets prints the products whose own words --limit understands, such as nginx:rate=10r/s,burst=20. For
 each product it prints an example, the SPEC that the example becomes, and whether the SPEC was tested on the
@@ -71,12 +91,30 @@ product.`,
 				listPresets(e)
 				return nil
 			}
-			if len(args) == 0 {
+			switch {
+			case len(args) > 0:
+			case all:
 				args = []string{builtinPrefix}
+			default:
+				listCore(e)
+				return nil
 			}
 			return listScenarios(e, args)
 		},
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "list all bundled scenarios")
+	return cmd
+}
+
+// listCore is `rlcheck list` without arguments.
+func listCore(e *cli.Env) {
+	names, catches := coreNames()
+	e.Say.Resultf("to begin with: rlcheck run builtin:%s -t URL --limit SPEC\n\n", coreName)
+	for i, name := range names {
+		e.Say.Resultf("  %-22s %s\n", name, catches[i])
+	}
+	e.Say.Resultf("\n%d more: rlcheck list --all lists them, rlcheck run builtin: runs all\n",
+		len(builtinNames())-len(names))
 }
 
 // listScenarios is `rlcheck list`.
@@ -170,8 +208,8 @@ func writeInit(e *cli.Env, name string) error {
 	case !errors.Is(err, os.ErrExist):
 		return fmt.Errorf("%s: not written: %w", beside, cli.Cause(err))
 	case unread != nil || !bytes.Equal(old, schema):
-		e.Say.Notef("%s is a different schema and was not changed (rlcheck schema prints the schema of "+
-			"this version)", beside)
+		e.Say.Notef("%s is a different schema and was not changed (rlcheck lint --schema scenario prints that "+
+			"of this version)", beside)
 	}
 	return nil
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -27,12 +28,42 @@ type fleetFlags struct {
 
 // add declares the flags.
 func (f *fleetFlags) add(fl *pflag.FlagSet) {
-	fl.IntVar(&f.agents, "agents", 0, "number of agents that send the load (rlcheck agent); without "+
-		"--redis they are started on this machine")
-	fl.StringVar(&f.deal, "deal", string(fleet.ByRequests), "what agents share out: requests (the "+
-		"requests of each client) or clients (whole clients)")
-	fl.DurationVar(&f.within, "agents-within", 2*time.Minute, "how long the agents may take to be ready")
+	fl.Var(f, "agents", "`N`, or N,deal=clients,within=2m: how many agents send the load (rlcheck agent); "+
+		"without --redis they are started on this machine. They share out the requests of each client, "+
+		"or with deal=clients whole clients; within is how long they may take to be ready (2m)")
+	fl.StringVar(&f.deal, "deal", string(fleet.ByRequests), "the deal of --agents")
+	fl.DurationVar(&f.within, "agents-within", 2*time.Minute, "the within of --agents")
+	for _, old := range []string{"deal", "agents-within"} {
+		fl.Lookup(old).Hidden = true // they are parts of --agents now
+	}
 }
+
+// Set reads --agents.
+func (f *fleetFlags) Set(text string) (err error) {
+	for i, part := range strings.Split(text, ",") {
+		key, value, _ := strings.Cut(part, "=")
+		switch {
+		case i == 0:
+			f.agents, err = strconv.Atoi(part)
+		case key == "deal":
+			f.deal = value
+		case key == "within":
+			f.within, err = time.ParseDuration(value)
+		default:
+			err = errors.New("unknown")
+		}
+		if err != nil {
+			return fmt.Errorf("%q: the value is N, or N,deal=clients,within=2m", part)
+		}
+	}
+	return nil
+}
+
+// String returns the number of agents; empty: none.
+func (f *fleetFlags) String() string { return strings.TrimPrefix(strconv.Itoa(f.agents), "0") }
+
+// Type names the values of --agents.
+func (f *fleetFlags) Type() string { return "agents" }
 
 // check refuses flags that cannot be used.
 func (f *fleetFlags) check(pastCaches bool) error {
@@ -177,9 +208,9 @@ func (l *leading) embed(e *cli.Env, f *runFlags) (string, error) {
 	}
 	l.stops = append(l.stops, stop)
 	words := []string{"agent", "-q"}
-	for flag, value := range map[string]string{"--keys": f.keys, "--cacert": f.Request.Cacert,
+	for flag, value := range map[string]string{"--api-keys": f.keys, "--cacert": f.Request.Cacert,
 		"--cert": f.Request.Cert, "--key": f.Request.Key, "--unix-socket": f.Request.UnixSocket,
-		"--allow": strings.Join(f.Allow, ",")} {
+		"--allow-host": strings.Join(f.Allow, ",")} {
 		if value != "" {
 			words = append(words, flag, value)
 		}

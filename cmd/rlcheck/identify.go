@@ -34,7 +34,6 @@ import (
 // identifyFlags are the flags of `rlcheck identify` beside those that it shares with run.
 type identifyFlags struct {
 	runFlags
-	denied      []int
 	maxRequests int
 	maxRate     string
 	maxTime     time.Duration
@@ -64,10 +63,10 @@ identify gives the same answer and sends nothing.
 
 Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2 nothing was sent, 3 open,
 130 interrupted.`,
-		Example: `  rlcheck identify https://api.example/v1/items -H 'X-Api-Key: ${KEY}' --allow api.example
+		Example: `  rlcheck identify https://api.example/v1/items -H 'X-Api-Key: ${KEY}' --allow-host api.example
   rlcheck identify http://127.0.0.1:8080/ --partition header:X-Api-Key --max-requests 200
   rlcheck identify reports/2026-11-20T10-00-00
-  rlcheck identify access.log --format nginx --partition-by X-Api-Key --match 'path=/api/*'`,
+  rlcheck identify access.log --format nginx --log-partition X-Api-Key --match 'path=/api/*'`,
 		Args: cli.Needs(0, 1, "one URL, such as http://127.0.0.1:8080/, or one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args)+len(f.Target) == 0 || len(args) == 1 && f.Target != "" {
@@ -92,7 +91,8 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 		"where the key stands: none, address, path, header:NAME, query:NAME or cookie:NAME")
 	f.Request.Add(fl)
 	fl.Lookup("method").Usage = "the method (default GET; POST with --data)"
-	fl.IntSliceVar(&f.denied, "denied", []int{429, 503}, "the statuses of denials")
+	fl.StringSliceVar(&f.Request.denied, "denied", []string{"429", "503"},
+		"statuses that are denials; in a log also FIELD=VALUE")
 	fl.IntVar(&f.maxRequests, "max-requests", 0, fmt.Sprintf("send no more requests (default %d, and %d to "+
 		"loopback and private addresses, but not more than a quota of the found size needs)",
 		gentle.MaxRequests, quick.MaxRequests))
@@ -107,8 +107,8 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 	fl.StringVar(&f.format, "format", "", "format of an access log: "+LogFormats())
 	f.log.Add(cmd)
 	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "FORMAT[=PATH]: table, json or html (repeatable)")
-	fl.StringVar(&f.Out, "out", "", "folder of the recording (default reports/<start>)")
-	fl.StringSliceVar(&f.Allow, "allow", nil, "a host that may be reached although its address is public")
+	fl.StringVar(&f.Out, "run-dir", "", "folder of the recording (default reports/<start>)")
+	fl.StringSliceVar(&f.Allow, "allow-host", nil, "host that may be reached although its address is public")
 	return cmd
 }
 
@@ -190,6 +190,7 @@ const thinkTime = 10 * time.Second
 
 // probeScenario returns the scenario of the requests.
 func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, trial.Redactor, error) {
+	f.Request.allowed = f.log.allowed
 	opts, err := parseOptions(e, &f.runFlags)
 	if err != nil {
 		return nil, trial.Redactor{}, err
@@ -198,7 +199,6 @@ func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, trial.Reda
 	if err != nil {
 		return nil, trial.Redactor{}, err
 	}
-	s.Denied.Status = f.denied
 	return s, trial.NewRedactor([]*scenario.Scenario{s}, opts.Set, ""), nil
 }
 
@@ -501,7 +501,7 @@ func oneLimit(r *result.Run) []*timeline.Timeline {
 // loggedIn reads an access log for identify.
 func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bool) ([]*timeline.Timeline,
 	error) {
-	c := checkFlags{Format: f.format, Denied: f.denied, Log: f.log, Changed: changed, Typed: changed}
+	c := checkFlags{Format: f.format, denied: f.Request.denied, Log: f.log, Changed: changed, Typed: changed}
 	if !slices.Contains(accesslog.Formats(), accesslog.Format(f.format)) {
 		return nil,
 			cli.Usagef("--format %q: the formats are %s", f.format, LogFormats())

@@ -284,9 +284,9 @@ func judgeLog(e *cli.Env, files []accesslog.File, f *checkFlags) (*result.Judgem
 				"--decided-within 50ms)", l.Widest.Round(time.Millisecond)))
 		}
 		_ = f.kept.Around(j, l.Each) // a report without pictures says so
-		if j.Verdict == result.Fail && !f.Changed("partition-by") {
+		if j.Verdict == result.Fail && !f.Changed("log-partition") {
 			remark(e, f, true, "clients were told apart by address: if the limiter has another key, such as "+
-				"X-Api-Key, the FAIL means nothing (name the key with --partition-by)")
+				"X-Api-Key, the FAIL means nothing (name the key with --log-partition)")
 		}
 	}
 	return j, f.judges.Counts(), refused(name, at, err)

@@ -20,10 +20,10 @@ func readKeys(path string) ([]string, error) {
 	}
 	text, err := cli.ReadFile(path, cli.MostKeys)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, cli.Usagef("--keys %s: there is no such file%s", path, hintFile(path))
+		return nil, cli.Usagef("--api-keys %s: there is no such file%s", path, hintFile(path))
 	}
 	if err != nil {
-		return nil, fmt.Errorf("--keys %s: %w", path, cli.Cause(err))
+		return nil, fmt.Errorf("--api-keys %s: %w", path, cli.Cause(err))
 	}
 	var keys []string
 	number := 0
@@ -45,7 +45,7 @@ func readKeys(path string) ([]string, error) {
 		keys = append(keys, key)
 	}
 	if len(keys) == 0 {
-		return nil, cli.Usagef("--keys %s: the file has no key (write one key in each line)", path)
+		return nil, cli.Usagef("--api-keys %s: the file has no key (write one key in each line)", path)
 	}
 	return keys, nil
 }

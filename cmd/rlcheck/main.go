@@ -77,16 +77,30 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 	flags.StringVar(&e.Color, "color", "auto", "colours: auto, always or never (NO_COLOR is honoured)")
 	flags.BoolVar(&e.NoProgress, "no-progress", false, "no progress bar")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return settle(e, cmd) }
-	root.AddCommand(newRunCmd(e), newAgentCmd(e), newCheckCmd(e),
-		newServeCmd(e), newProxyCmd(e),
-		newReportCmd(e), newCompareCmd(e),
-		newSimulateCmd(e), newLintCmd(e), newListCmd(e), newShowCmd(e), newInitCmd(e),
-		newSchemaCmd(e), newIdentifyCmd(e),
-		newExplainCmd(e), newRetryAfterCmd(e), newSelftestCmd(e), newManCmd(e), newVersionCmd(e))
+	addCommands(root, "Test an endpoint:", newRunCmd(e), newIdentifyCmd(e), newCheckCmd(e))
+	addCommands(root, "Look at results:", newReportCmd(e), newCompareCmd(e))
+	addCommands(root, "Learn, and write scenarios:", newListCmd(e), newShowCmd(e), newExplainCmd(e),
+		newSimulateCmd(e), newInitCmd(e), newLintCmd(e))
+	addCommands(root, "Laboratory, and more machines:", newServeCmd(e), newProxyCmd(e), newSelftestCmd(e),
+		newAgentCmd(e))
+	root.AddCommand(newVersionCmd(e), newSchemaCmd(e), newRetryAfterCmd(e), newManCmd(e))
 	root.SetHelpCommand(newHelpCmd())
 	root.InitDefaultHelpCmd()
 	settleCompletion(root)
+	groupFlags(e, root)
+	for _, c := range root.Commands() {
+		keepOldNames(c)
+	}
 	return root
+}
+
+// addCommands adds commands as a group of the help text.
+func addCommands(root *cobra.Command, title string, all ...*cobra.Command) {
+	root.AddGroup(&cobra.Group{ID: title, Title: title})
+	for _, c := range all {
+		c.GroupID = title
+	}
+	root.AddCommand(all...)
 }
 
 // settle applies RLCHECK_* variables to flags that were not given, and checks the global ones.

@@ -12,18 +12,23 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 )
 
-func newManCmd(e *cli.Env) *cobra.Command {
+// newManCmd is the old form of `rlcheck explain --man DIR`.
+func newManCmd(_ *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "man DIR",
-		Short: "Write the manual pages",
-		Args:  cli.Needs(1, 1, "the folder to write to"),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil {
-				return err
-			}
-			return writeManual(cmd.Root(), args[0])
-		},
+		Use:    "man DIR",
+		Short:  "Write the manual pages (the old form of explain --man DIR)",
+		Hidden: true,
+		Args:   cli.Needs(1, 1, "the folder to write to"),
+		RunE:   func(cmd *cobra.Command, args []string) error { return writeManuals(cmd.Root(), args[0]) },
 	}
+}
+
+// writeManuals writes the pages of all commands into a folder.
+func writeManuals(root *cobra.Command, dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return err
+	}
+	return writeManual(root, dir)
 }
 
 // writeManual writes a page for a command and each command below it.

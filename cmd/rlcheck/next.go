@@ -1,7 +1,6 @@
 package main
 
 import (
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -13,7 +12,7 @@ import (
 
 // shared are the flags that run has too. Its requests need them as those of identify did.
 var shared = []string{"from-curl", "header", "method", "data", "host", "http2", "unix-socket", "proxy",
-	"cacert", "cert", "key", "insecure", "past-caches", "allow"}
+	"cacert", "cert", "key", "insecure", "past-caches", "allow-host"}
 
 // own are further flags of identify that say how it asks.
 var own = []string{"max-rate", "polite", "clients"}
@@ -48,7 +47,7 @@ func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red trial.Redacto
 		}
 		out += flags + " --partition " + shellWord(partition)
 		if statuses != "" {
-			out += " --set " + shellWord(fmt.Sprintf("denied.status=[%s]", statuses))
+			out += " --denied " + statuses
 		}
 		return out
 	}

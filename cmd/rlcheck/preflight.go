@@ -135,7 +135,7 @@ func checkHost(ctx context.Context, u *url.URL, allow []string) error {
 	for _, a := range addresses(ctx, host) {
 		if why := trial.NeedsAllow(a); why != "" {
 			return fmt.Errorf("the address %s is %s, so nothing was sent (if you may load it, add "+
-				"--allow %s)", a, why, host)
+				"--allow-host %s)", a, why, host)
 		}
 	}
 	return nil
@@ -172,7 +172,7 @@ func needsAllow(host string, allow []string) string {
 	if why == "" {
 		return ""
 	}
-	return fmt.Sprintf(" (the address is %s: needs --allow %s)", why, name)
+	return fmt.Sprintf(" (the address is %s: needs --allow-host %s)", why, name)
 }
 
 // placeless returns the error that issued keys have no place in the requests of any scenario, or nil if they
@@ -186,6 +186,6 @@ func placeless(f *runFlags, chosen []*scenario.Scenario) error {
 	if f.Partition != "" {
 		how = "--partition " + f.Partition
 	}
-	return cli.Usagef("--keys %s: with %s no request has a place for a key "+
-		"(write --partition header:X-Api-Key, or leave out --keys)", f.keys, how)
+	return cli.Usagef("--api-keys %s: with %s no request has a place for a key "+
+		"(write --partition header:X-Api-Key, or leave out --api-keys)", f.keys, how)
 }

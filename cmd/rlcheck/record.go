@@ -76,7 +76,7 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	if kept {
 		e.Say.Notef("kept in %s", dir.Path)
 	} else if !gone {
-		e.Say.Notef("kept in %s in part (make room, or choose another folder with --out)", dir.Path)
+		e.Say.Notef("kept in %s in part (make room, or choose another folder with --run-dir)", dir.Path)
 	}
 	verdict := cli.StatusFor(r.Verdict(f.strict), ctx.Err() != nil, f.failOn)
 	if !whole {

@@ -11,18 +11,20 @@ import (
 	"net/http"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // requestFlags are the flags of `rlcheck run` that say what is sent, named as in curl.
 type requestFlags struct {
-	header                                []string
+	header, denied, allowed               []string
 	method, data, host, Cacert, Cert, Key string
 	UnixSocket, proxy                     string
 	insecure, http2, PastCaches           bool
@@ -104,18 +106,42 @@ func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 			Flag:   "--proxy",
 			Secret: strings.Contains(f.proxy, "@")})
 	}
+	for path, words := range map[string][]string{"denied": f.denied, "allowed": f.allowed} {
+		value, err := statusList(words)
+		if err != nil {
+			errs = append(errs, cli.Usagef("--%s: %w", path, err))
+		}
+		if value != "" {
+			out = append(out, tree.Setting{Path: path + ".status", Value: value}) // a list has no Flag
+		}
+	}
 	if f.insecure {
 		out = append(out, tree.Setting{Path: "target.insecure", Value: "true", Flag: "--insecure"})
 	}
 	return out, errors.Join(errs...)
 }
 
+// statusList returns statuses and classes of them, such as 4xx, as a list in YAML; empty for none.
+func statusList(words []string) (string, error) {
+	set, err := accesslog.ParseStatuses(words)
+	if err != nil || len(words) == 0 {
+		return "", err
+	}
+	var list []string
+	for status := 100; status < 600; status++ {
+		if set.Has(status) {
+			list = append(list, strconv.Itoa(status))
+		}
+	}
+	return "[" + strings.Join(list, ", ") + "]", nil
+}
+
 // Judged returns those of the settings, as PATH=VALUE, that matter when a recording is judged: the target,
-// and the method, since an answer to HEAD has no body.
+// what answers mean, and the method, since an answer to HEAD has no body.
 func (f *requestFlags) Judged() []string {
 	var out []string
 	for _, s := range f.said {
-		if s.Path == "target.method" || s.Path == "target.url" {
+		if s.Path == "target.method" || s.Path == "target.url" || strings.HasSuffix(s.Path, ".status") {
 			out = append(out, s.Path+"="+s.Value)
 		}
 	}

@@ -70,9 +70,13 @@ little beside others is recorded again alone.`,
 	fl.StringVar(&f.Partition, "partition", "",
 		"what identifies a client: header:NAME, header:NAME: FORMAT, address, path, query:NAME, "+
 			"cookie:NAME, body:NAME or none")
-	fl.StringVar(&f.keys, "keys", "", "file of keys that the target issued, one client in each line; "+
+	fl.StringVar(&f.keys, "api-keys", "", "file of keys that the target issued, one client in each line; "+
 		"they are redacted")
 	f.Request.Add(fl)
+	fl.StringSliceVar(&f.Request.denied, "denied", nil,
+		"statuses that are denials, such as 403,429 (default those of the scenario, mostly 429 and 503)")
+	fl.StringSliceVar(&f.Request.allowed, "allowed", nil,
+		"statuses that are admissions, such as 2xx,404 (default all below 400 that are no denials)")
 	fl.StringVar(&f.config, "config", "",
 		"file with settings for all runs (default "+configName+", if there)")
 	fl.StringArrayVar(&f.Set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
@@ -85,10 +89,10 @@ little beside others is recorded again alone.`,
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of all random choices")
 	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+
 		" (repeatable)")
-	fl.StringVar(&f.Out, "out", "", "folder of the run (default reports/<start>)")
+	fl.StringVar(&f.Out, "run-dir", "", "folder of the run (default reports/<start>)")
 	fl.BoolVar(&f.compress, "compress", false, "keep recordings as timeline.ndjson.gz")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show requests, duration and hosts, and send nothing")
-	fl.StringSliceVar(&f.Allow, "allow", nil, "a host that may be reached although its address is public")
+	fl.StringSliceVar(&f.Allow, "allow-host", nil, "host that may be reached although its address is public")
 	fl.BoolVar(&f.commands, "allow-commands", false,
 		"run the commands of scenarios that only "+configName+" names")
 	fl.StringVar(&f.redis, "redis", "",

@@ -12,25 +12,28 @@ import (
 // schemaNames are the forms with a schema, the usual one first.
 var schemaNames = []string{"scenario", "report", "verdict", "compare", "identity"}
 
+// newSchemaCmd is the old form of `rlcheck lint --schema`.
 func newSchemaCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "schema [scenario|report|verdict|compare|identity]",
-		Short: "Print the JSON Schema of scenario files, or of JSON outputs",
-		Long: `Schema prints a JSON Schema. The schema of scenario files is for editors; the others are for programs:
-report is what run -o json prints, verdict what check -o json prints, compare what compare -o json prints
-and identity what identify -o json prints.`,
-		Example:   "  rlcheck schema > scenario.schema.json\n  rlcheck schema report > report.schema.json",
+		Use:       "schema [scenario|report|verdict|compare|identity]",
+		Short:     "Print a JSON Schema (the old form of lint --schema NAME)",
+		Hidden:    true,
 		Args:      cli.Needs(0, 1, "scenario, report, verdict, compare or identity"),
 		ValidArgs: schemaNames,
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := schemaText(append(args, schemaNames[0])[0])
-			if err != nil {
-				return err
-			}
-			_, _ = e.Say.Write(text) // the speaker keeps the error
-			return nil
+			return printSchema(e, append(args, schemaNames[0])[0])
 		},
 	}
+}
+
+// printSchema prints the schema of one form.
+func printSchema(e *cli.Env, name string) error {
+	text, err := schemaText(name)
+	if err != nil {
+		return err
+	}
+	_, _ = e.Say.Write(text) // the speaker keeps the error
+	return nil
 }
 
 // schemaText returns the schema of one form.

@@ -177,14 +177,33 @@ func namedOnly() (names []string) {
 	return names
 }
 
-// readBuiltin reads a bundled scenario. If name is empty, it reads all that need not be named.
+// coreName is the name of the bundled scenarios to begin with.
+const coreName = "core"
+
+// coreNames returns the bundled scenarios to begin with, the most important first, and what each catches.
+func coreNames() (names, catches []string) {
+	list, _ := fs.ReadFile(scenarios.FS, coreName+".txt") // an embedded file is always readable
+	for line := range strings.Lines(string(list)) {
+		name, what, _ := strings.Cut(line, " ")
+		names, catches = append(names, name), append(catches, strings.TrimSpace(what))
+	}
+	return names, catches
+}
+
+// readBuiltin reads a bundled scenario, or those of builtin:core. If name is empty, it reads all that need
+// not be named.
 func readBuiltin(name string) ([]scenarioSource, error) {
 	names := builtinNames()
-	if name != "" {
+	switch name {
+	case "":
+	case coreName:
+		names, _ = coreNames()
+	default:
 		if text, err := fs.ReadFile(scenarios.FS, "more/"+name+".yaml"); err == nil {
 			return []scenarioSource{{builtinPrefix + name, text}}, nil
 		}
 		if names = append(names, namedOnly()...); !slices.Contains(names, name) {
+			names = append(names, coreName)
 			hint := strings.Replace(text.Suggest(name, names), `"`, `"`+builtinPrefix, 1)
 			switch {
 			case strings.Contains(name, ","):

@@ -20,7 +20,7 @@ func variable(flag string) string {
 }
 
 // namesakes are flags that mean something else in `run`, which has their variable.
-var namesakes = map[string][]string{"check": {"partition"}, "proxy": {"set"}, "report": {"only", "skip"}}
+var namesakes = map[string][]string{"proxy": {"set"}, "report": {"only", "skip"}}
 
 // fromEnvironment sets the flags that were not given from RLCHECK_* variables, and returns their names. A
 // flag wins over the environment, which wins over a file.
@@ -31,22 +31,27 @@ func fromEnvironment(cmd *cobra.Command, getenv func(string) (string, bool)) (ma
 		if f.Changed || f.Name == "help" || slices.Contains(namesakes[cmd.Name()], f.Name) {
 			return
 		}
-		v, _ := getenv(variable(f.Name))
-		if v == "" {
+		name, v := "", ""
+		for _, name = range variables(cmd.Name(), f.Name) {
+			if v, _ = getenv(name); v != "" {
+				break
+			}
+		}
+		if v == "" || name == "RLCHECK_PARTITION" && cmd.Name() == "check" { // it means that of run
 			return
 		}
 		set[f.Name] = true
 		if f.Name == "set" && commands(v) {
 			const why = "a command cannot come from the environment (write --set, or a scenario)"
-			errs = append(errs, cli.Usagef("%s: "+why, variable(f.Name)))
+			errs = append(errs, cli.Usagef("%s: "+why, name))
 			return
 		}
 		var value *pflag.InvalidValueError
 		switch err := cmd.Flags().Set(f.Name, v); {
 		case errors.As(err, &value):
-			errs = append(errs, badValue(variable(f.Name), value))
+			errs = append(errs, badValue(name, value))
 		case err != nil:
-			errs = append(errs, fmt.Errorf("%s: %w", variable(f.Name), err))
+			errs = append(errs, fmt.Errorf("%s: %w", name, err))
 		}
 	})
 	return set, errors.Join(errs...)
@@ -69,7 +74,7 @@ var ownVariables = regexp.MustCompile(`^RLCHECK_(BENCH|LIVE|TEST)_|^RLCHECK_(REQ
 func strayVariables(root *cobra.Command, environ []string) (stray []string, err error) {
 	var known []string
 	for _, c := range append(root.Commands(), root) {
-		add := func(f *pflag.Flag) { known = append(known, variable(f.Name)) }
+		add := func(f *pflag.Flag) { known = append(known, variables(c.Name(), f.Name)...) }
 		c.Flags().VisitAll(add)
 		c.PersistentFlags().VisitAll(add)
 	}

@@ -352,7 +352,7 @@ func TestBadLines(t *testing.T) {
 			Options{Format: Nginx, SkipBad: true}},
 		"nothing that matches": {good, "x.log:1: no request: none of 1 matches",
 			Options{Format: Nginx, Match: []Match{{Field: "path", Glob: "/b"}}}},
-		"nobody": {good, "x.log:1: no request: 1 have no X-Api-Key (use --partition-by to name the field",
+		"nobody": {good, "x.log:1: no request: 1 have no X-Api-Key (use --log-partition to name the field",
 			Options{Format: Nginx, PartitionBy: "X-Api-Key"}},
 		"no status in JSON": {`{"msec":"1795168807.900","request_time":"0.250","code":"200","remote_addr":"10.0.0.1"}` + "\n", `x.log:1: no status: none of 1 lines has "status"`, Options{Format: NginxJSON}},
 		"no status in JSON of " +

@@ -129,7 +129,7 @@ func (p *patterns) lacks(fields []field) error {
 		case p.row.fixed:
 			mend = ""
 		case f.slot == slotAddress:
-			mend = "write --partition-by X-Forwarded-For, or another field that the log has"
+			mend = "write --log-partition X-Forwarded-For, or another field that the log has"
 		}
 		return &OptionError{"Layout", "field " + strconv.Quote(f.name), "the format does not have it", mend}
 	}

@@ -554,7 +554,7 @@ func (r *reader) finish(last int) error {
 		r.problems.add(nothing)
 	case r.out.Keyless > 0:
 		nothing.Why = fmt.Sprintf("%d have no %s", r.out.Keyless, r.by.name)
-		nothing.Mend = "use --partition-by to name the field that identifies a client"
+		nothing.Mend = "use --log-partition to name the field that identifies a client"
 		r.problems.add(nothing)
 	case r.out.Unmatched+lone > 0:
 		nothing.Why = fmt.Sprintf("none of %d matches", r.out.Unmatched+lone)

@@ -25,7 +25,7 @@ type remark struct {
 const (
 	limitedRoute = "check the path of --target, what the limiter tells clients apart by (--partition), and " +
 		"that no cache answers (--past-caches)"
-	limitedLog  = "check which requests --match keeps, and what identifies a client (--partition-by)"
+	limitedLog  = "check which requests --match keeps, and what identifies a client (--log-partition)"
 	notFollowed = "give the final URL with --target: rlcheck follows no redirects"
 )
 
@@ -117,7 +117,8 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 		}
 		return text + ": is this the limited route?", notFollowed
 	case x.Status == http.StatusUnauthorized:
-		return text + ": is a key missing?", "send it: -H 'Authorization: Bearer ${TOKEN}', or --keys FILE"
+		return text + ": is a key missing?",
+			"send it: -H 'Authorization: Bearer ${TOKEN}', or --api-keys FILE"
 	case x.Status >= 200 && x.Status < 300:
 		return text + ": is this the limited route?", "check the path and the host of --target"
 	case x.Status == http.StatusProxyAuthRequired:

@@ -35,7 +35,7 @@ func TestIssuedKeys(t *testing.T) {
 		t.Errorf("got fresh %t, secrets %q, want keys that are secret and not new",
 			s.Partition.Fresh, s.Secrets)
 	}
-	if got, want := parse("4").Unmet(), "it has 4 clients, but 3 keys were issued (--keys)"; got != want {
+	if got, want := parse("4").Unmet(), "it has 4 clients, but 3 keys were issued (--api-keys)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

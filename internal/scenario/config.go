@@ -39,7 +39,7 @@ func configKind() kind[*configFile] {
 		key("limit", limitKind(), "As --limit.", func(c *file) *spec.Limit { return &c.limit }),
 		key("partition", partitionTextKind(), "As --partition.",
 			func(c *file) *string { return &c.Partition }),
-		key("keys", word("a file has a name", `\S`), "As --keys: the file with the keys that the "+
+		key("keys", word("a file has a name", `\S`), "As --api-keys: the file with the keys that the "+
 			"target issued.",
 			func(c *file) *string { return &c.Keys }),
 		key("promises", list("promises", promiseKind()), "As --promise.",

@@ -70,7 +70,7 @@ type Phase struct {
 type Mint string
 
 // The kinds of Mint. MintTokens belong to one owner. For a target that is not embedded, they are those of
-// --keys.
+// --api-keys.
 const (
 	MintTokens   Mint = "tokens"
 	MintUsers    Mint = "users"

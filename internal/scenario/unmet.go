@@ -46,7 +46,7 @@ func (s *Scenario) unmetPhase() string {
 		p := &s.Phases[i]
 		if p.Mint == MintTokens && (s.Example || len(s.Keys) < 2) {
 			return fmt.Sprintf("phase %q sends the tokens of one owner, and only the embedded target "+
-				"is known to have such tokens (run it alone with --keys FILE, a token of one owner on "+
+				"is known to have such tokens (run it alone with --api-keys FILE, a token of one owner on "+
 				"each line, and example=false)", p.Name)
 		}
 		if s.Example && p.OwnLimit {

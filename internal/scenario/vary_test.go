@@ -175,7 +175,7 @@ func TestWhoNamesManyClientsNeedsToBeKnown(t *testing.T) {
 		{"builtin", "tokens", "true", "header: K", nil, ""},
 		{"http://127.0.0.1:1/", "tokens", "true", "header: K", []string{"token-1", "token-2"},
 			"example=false"},
-		{"http://127.0.0.1:1/", "tokens", "false", "header: K", nil, "--keys FILE"},
+		{"http://127.0.0.1:1/", "tokens", "false", "header: K", nil, "--api-keys FILE"},
 		{"http://127.0.0.1:1/", "tokens", "false", "header: K", []string{"token-1", "token-2"}, ""},
 		{"http://127.0.0.1:1/", "users", "false", "header: K", nil, ""},
 		{"http://127.0.0.1:1/", "users", "false", "none: true", nil,

@@ -42,7 +42,7 @@ func Proxied(u *url.URL, allow []string) error {
 		return nil
 	}
 	return fmt.Errorf("the proxy may resolve the host %s to any address (if you may load it, add "+
-		"--allow %s)",
+		"--allow-host %s)",
 		host, host)
 }
 
@@ -78,7 +78,7 @@ func Borrowed(s *scenario.Scenario, u *url.URL, allow []string) error {
 	}
 	return errors.New("a variable of the environment is in the name of the host, and a lookup would tell " +
 		"its value to name servers, so nothing was sent (if that may be, name the target with -t, or the " +
-		"host with --allow)")
+		"host with --allow-host)")
 }
 
 // CheckSocket refuses a Unix socket that only a file or an order names: a socket is a door to a daemon of
@@ -116,6 +116,6 @@ func guard(ctx context.Context, allow []string, urls []*url.URL) func(netip.Addr
 		if why == "" || allowed[a] {
 			return nil
 		}
-		return fmt.Errorf("the address %s is %s (name its host with --allow)", a, why)
+		return fmt.Errorf("the address %s is %s (name its host with --allow-host)", a, why)
 	}
 }

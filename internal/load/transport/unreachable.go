@@ -206,6 +206,6 @@ var causes = map[string]cause{
 		single},
 	CauseEarly:     {"the target answered before it had the whole request", single},
 	CauseDNS:       {"the name of the host was not found", host},
-	CauseForbidden: {"the address is not allowed", "name the host with --allow"},
+	CauseForbidden: {"the address is not allowed", "name the host with --allow-host"},
 	CauseNoRoute:   {"there is no route to the address", host + ", and the network"},
 }

@@ -55,7 +55,7 @@ var errHeld = errors.New("another process holds the lock")
 
 // errNotOurs is the error for a manifest that no run wrote.
 var errNotOurs = errors.New(
-	"the file would be overwritten, and no run of rlcheck wrote it (choose another folder with --out)")
+	"the file would be overwritten, and no run of rlcheck wrote it (choose another folder with --run-dir)")
 
 // lockFolder takes the lock on a folder. The error says who holds it, or that the manifest is somebody else's
 // file. On a file system without locks there is no error, and two runs are not kept apart.
@@ -110,7 +110,7 @@ func (m *Manifest) holds(folder string) error {
 		who = fmt.Sprintf("the run %s of process %d, started %s: %s", m.ID, m.PID, started, command)
 	}
 	const form = "%s: another run is writing to this folder: %s (let it end, or choose another folder " +
-		"with --out)"
+		"with --run-dir)"
 	return fmt.Errorf(form, folder, who)
 }
 

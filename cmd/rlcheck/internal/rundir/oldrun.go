@@ -40,7 +40,7 @@ func findOldRun(path string, ids []string) (*oldRun, error) {
 	report := readOldReport(filepath.Join(path, "report.json"))
 	if foreign := foreignFile(path, old.files, report, m); foreign != "" {
 		return nil, fmt.Errorf("%s: the file would be overwritten, and no run of rlcheck wrote it "+
-			"(choose another folder with --out)", foreign)
+			"(choose another folder with --run-dir)", foreign)
 	}
 	var inside []string // folders of scenarios
 	if report != nil {
@@ -92,7 +92,7 @@ func (old *oldRun) addFolder(folder, id string, ids []string, m *Manifest) error
 		ManifestName)):
 		if len(ids) > 1 && slices.Contains(ids, id) {
 			return fmt.Errorf("%s: another run is kept there, and a part of it would be overwritten "+
-				"(choose another folder with --out)", folder)
+				"(choose another folder with --run-dir)", folder)
 		}
 	case ownRecording(folder), m != nil && m.has(id) && len(m.Scenarios) > 1:
 		old.files, old.folders = append(old.files, files...), append(old.folders, folder)

@@ -146,7 +146,7 @@ func (d *Dir) Close() { _ = d.lock.Close() } // everything was written at once
 
 // unusable says that a folder cannot take a run.
 func unusable(path string, err error) error {
-	return fmt.Errorf("%s: no run can be kept there: %w (choose another folder with --out)", path, err)
+	return fmt.Errorf("%s: no run can be kept there: %w (choose another folder with --run-dir)", path, err)
 }
 
 // Of returns the path of a file of one scenario. If scenario is empty, it is a file of the run.
