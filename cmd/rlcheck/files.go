@@ -208,8 +208,8 @@ func writeInit(e *cli.Env, name string) error {
 	case !errors.Is(err, os.ErrExist):
 		return fmt.Errorf("%s: not written: %w", beside, cli.Cause(err))
 	case unread != nil || !bytes.Equal(old, schema):
-		e.Say.Notef("%s is a different schema and was not changed (rlcheck lint --schema scenario prints that "+
-			"of this version)", beside)
+		e.Say.Notef("%s is a different schema and was not changed (rlcheck lint --schema scenario prints "+
+			"that of this version)", beside)
 	}
 	return nil
 }
