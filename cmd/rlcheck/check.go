@@ -295,128 +295,23 @@ func excerpts(names []string) string {
 	return strings.Join(out, ", ")
 }
 
-// mostShown is how many partitions with findings, and how many reasons, a text shows unless -v asks for all.
-const mostShown = 5
-
-// writeVerdict prints a judgement as text: failures first, then each reason why partitions stayed open.
+// writeVerdict prints a judgement as text.
 func writeVerdict(e *cli.Env, w io.Writer, s *result.Scenario, judges *check.Panel) {
 	j, c := s.Judgement, s.Counts
-	if d := j.Diagnosis; d != nil {
-		fmt.Fprintf(w, "FAIL  %s (a flag of run)\n      %s\n", d.Text, d.Why)
-	}
-	writeFailed(e, w, j)
-	writeOpen(e, w, j)
-	if j.Verdict == result.Inconclusive && len(j.Partitions) != 1 || j.Verdict == result.Inconclusive &&
-		j.Partitions[0].Verdict == result.Pass {
-		fmt.Fprintf(w, "INCONCLUSIVE  %s: %s\n", j.Reason, cli.Visible(j.Detail))
+	for _, line := range j.Lines(e.Verbose, worth(judges, j)) {
+		fmt.Fprintln(w, cli.Visible(line))
 	}
 	if mend := report.RecordedMend(s, j.Reason); j.Verdict == result.Inconclusive && mend != "" {
 		fmt.Fprintf(w, "mend: %s\n", mend)
 	}
-	if j.Hint != "" {
-		fmt.Fprintf(w, "perhaps: %s\n", j.Hint)
-	}
-	if j.Verdict == result.Pass {
-		fmt.Fprintf(w, "PASS  %s\n", worth(judges, j))
-		for i := range s.Claims {
-			if basis := s.Claims[i].Basis(); basis != "" {
-				fmt.Fprintf(w, "      %s\n", basis)
-			}
+	for i := range s.Claims {
+		if basis := s.Claims[i].Basis(); j.Verdict == result.Pass && basis != "" {
+			fmt.Fprintf(w, "      %s\n", basis)
 		}
 	}
 	fmt.Fprintf(w, "%s in %s: %s allowed, %s denied, %s unknown\n", text.Plural(c.Sent, "request"),
 		text.Plural(len(j.Partitions), "partition"), text.Thousands(c.Allowed),
 		text.Thousands(c.Denied), text.Thousands(c.Unknown))
-}
-
-// writeFailed prints the partitions that fail.
-func writeFailed(e *cli.Env, w io.Writer, j *result.Judgement) {
-	shown, failed := 0, 0
-	for i := range j.Partitions {
-		p := &j.Partitions[i]
-		if len(p.Findings) > 0 {
-			failed++
-		}
-		if shown == mostShown && !e.Verbose {
-			continue
-		}
-		for k, f := range p.Findings {
-			if k == 0 {
-				shown++
-			}
-			fmt.Fprintf(w, "FAIL  %s%s\n", nameOf(j, p), f.Text)
-			fmt.Fprintf(w, "      %s\n", witness(f))
-		}
-	}
-	if more := failed - shown; more > 0 {
-		fmt.Fprintf(w, "FAIL  %s of %s fail, %s more than shown (-v)\n", text.Plural(failed, "partition"),
-			text.Thousands(len(j.Partitions)), text.Thousands(more))
-	}
-}
-
-// writeOpen prints why partitions stayed open: each reason once, with its first partition.
-func writeOpen(e *cli.Env, w io.Writer, j *result.Judgement) {
-	var order []string
-	of := map[string][]string{}
-	for i := range j.Partitions {
-		p := &j.Partitions[i]
-		if p.Verdict != result.Inconclusive {
-			continue
-		}
-		why := string(p.Reason) + ": " + cli.Visible(p.Detail)
-		if e.Verbose {
-			fmt.Fprintf(w, "INCONCLUSIVE  %s%s\n", nameOf(j, p), why)
-			continue
-		}
-		if of[why] == nil {
-			order = append(order, why)
-		}
-		of[why] = append(of[why], cli.Visible(p.Partition))
-	}
-	for i, why := range order {
-		if i == mostShown {
-			fmt.Fprintf(w, "INCONCLUSIVE  %s (-v)\n", text.Plural(len(order)-i, "other reason"))
-			break
-		}
-		name := ""
-		switch n := len(of[why]); {
-		case n > 1:
-			name = fmt.Sprintf("%s and %s more: ", of[why][0], text.Thousands(n-1))
-		case len(j.Partitions) > 1 || of[why][0] != "":
-			name = of[why][0] + ": "
-		}
-		fmt.Fprintf(w, "INCONCLUSIVE  %s%s\n", name, why)
-	}
-}
-
-// nameOf names a partition at the beginning of a line. The only one of a recording may need no name.
-func nameOf(j *result.Judgement, p *result.PartitionVerdict) string {
-	if len(j.Partitions) == 1 && p.Partition == "" {
-		return ""
-	}
-	return cli.Visible(p.Partition) + ": "
-}
-
-// witness names the observations of a finding and their span.
-func witness(f result.Finding) string {
-	var b strings.Builder
-	b.WriteString("witness: ")
-	for i, seq := range f.Observations {
-		if i == 6 && len(f.Observations) > 8 {
-			b.WriteString(", ...")
-			b.WriteString(", #" + strconv.Itoa(f.Observations[len(f.Observations)-1]))
-			break
-		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
-		b.WriteString("#" + strconv.Itoa(seq))
-	}
-	b.WriteString(" from " + text.Instant(f.From) + " to " + text.Instant(f.To))
-	if f.Rule != "" {
-		b.WriteString("; rule " + cli.Visible(f.Rule))
-	}
-	return b.String()
 }
 
 // noteBecame says which SPEC a limit in the words of a product is.

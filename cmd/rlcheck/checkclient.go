@@ -155,7 +155,7 @@ func writeClients(w io.Writer, s *result.Scenario) {
 			if f.Partition != "" {
 				who = cli.Visible(f.Partition)
 			}
-			fmt.Fprintf(w, "      %s: %s\n      %s\n", who, cli.Visible(f.Text), witness(f))
+			fmt.Fprintf(w, "      %s: %s\n      %s\n", who, cli.Visible(f.Text), cli.Visible(f.Witness()))
 		}
 	}
 	for i := range s.Judgement.Partitions {

@@ -52,6 +52,12 @@ func NewSimulation(l spec.Limit, started time.Time, answer time.Duration) (*Simu
 
 // Decide decides a request at an instant since the start. The instants of one partition must ascend.
 func (l *Simulation) Decide(partition string, at time.Duration, cost int64) Decision {
+	return l.DecideFor(partition, at, cost, l.answer)
+}
+
+// DecideFor is Decide for a request whose answer takes another time than that of the others.
+func (l *Simulation) DecideFor(partition string, at time.Duration, cost int64,
+	answer time.Duration) Decision {
 	s := l.states[partition]
 	if s == nil {
 		s = &state{State: l.limiter.Init()}
@@ -64,7 +70,7 @@ func (l *Simulation) Decide(partition string, at time.Duration, cost int64) Deci
 	var d Decision
 	s.State, d = l.limiter.Step(s.State, l.zero+at, cost)
 	if d.Allow && l.completes {
-		r := request{at + d.Delay + l.answer, cost}
+		r := request{at + d.Delay + answer, cost}
 		i, _ := slices.BinarySearchFunc(s.open, r, func(a, b request) int { return int(a.done - b.done) })
 		s.open = slices.Insert(s.open, i, r)
 	}
