@@ -147,7 +147,7 @@ func (r *rowReader) cell(c column, cell []byte, o *Observation) {
 // fieldsCell reads a cell with all header fields.
 func (r *rowReader) fieldsCell(cell []byte, o *Observation) {
 	r.cursor.text, r.cursor.at = cell, 0
-	if r.fastFields(o) && r.cursor.at == len(cell) {
+	if r.plainFields(o) && r.cursor.at == len(cell) {
 		return
 	}
 	o.Fields = nil
@@ -155,7 +155,7 @@ func (r *rowReader) fieldsCell(cell []byte, o *Observation) {
 		r.add("fields "+excerpt(cell), "a JSON object of header fields is needed", "")
 		return
 	}
-	r.slowFields(member{name: "fields", raw: cell}, o)
+	r.anyFields(member{name: "fields", raw: cell}, o)
 }
 
 // takeColumns reads the first row, which is in r.row.

@@ -1,5 +1,7 @@
 package timeline
 
+import "encoding/json"
+
 // interner keeps one copy of each text that repeats: names of partitions and phases, header fields.
 type interner struct {
 	last string
@@ -23,16 +25,33 @@ func (t *interner) get(text []byte) string {
 	}
 	s, known := t.all[string(text)]
 	if !known {
-		if t.all == nil || t.size > maxInternedSize {
-			t.all = make(map[string]string)
-			t.size = 0
-		}
 		s = string(text)
-		t.all[s] = s
-		t.size += len(s) + 64 // about the cost of an entry
+		t.keep(s, s)
 	}
 	t.last = s
 	return s
+}
+
+// unquote returns what a string of JSON means, and looks it up by its text with the quotes.
+func (t *interner) unquote(raw []byte) (s string) {
+	if s, known := t.all[string(raw)]; known {
+		return s
+	}
+	_ = json.Unmarshal(raw, &s) // a sound string
+	if len(raw) <= maxInterned {
+		t.keep(string(raw), s)
+	}
+	return s
+}
+
+// keep adds a text.
+func (t *interner) keep(key, s string) {
+	if t.all == nil || t.size > maxInternedSize {
+		t.all = make(map[string]string)
+		t.size = 0
+	}
+	t.all[key] = s
+	t.size += len(key) + 64 // about the cost of an entry
 }
 
 // seqSet is a set of numbers from 0, one bit each, in words of 64 bits. It is cheap for numbers that come

@@ -102,7 +102,7 @@ func (r *journalReader) begin(line []byte) {
 func (r *journalReader) mark(line []byte) {
 	var m markJSON
 	if err := json.Unmarshal(line, &m); err != nil {
-		r.addSyntax(line, err)
+		r.addForm(line)
 		return
 	}
 	if m.At < int64(r.header.Ended) {
@@ -146,21 +146,14 @@ func (r *journalReader) keep(o *Observation) {
 // entry reads a request.
 func (r *journalReader) entry(line []byte) {
 	var e JournalEntry
-	numbered := bytes.Contains(line, []byte(`,"open":`)) // perhaps only in its body
-	if numbered || !r.fastLine(line, &e.Observation) {
-		all, ok := r.members(line)
-		if !ok {
-			return
-		}
-		all = slices.DeleteFunc(all, func(m member) bool {
-			is := m.name == "open"
-			if is {
+	if !r.readLine(line, &e.Observation) {
+		return
+	}
+	if bytes.Contains(line, []byte(`,"open":`)) { // perhaps only in its body
+		for _, m := range objectMembers(line) {
+			if m.name == "open" {
 				_ = json.Unmarshal(m.raw, &e.Open) // 0 for anything else: a request of its own
 			}
-			return is
-		})
-		if !r.slowMembers(all, &e.Observation) {
-			return
 		}
 	}
 	e.Free = e.Seq < 0

@@ -167,14 +167,15 @@ func appendArrival(b []byte, p *Phase, a *Arrival) []byte {
 // many arrivals follow, ascending by at_ns.
 func ReadSchedule(r io.Reader, name string) (*Schedule, error) {
 	p := &planReader{Reader: newReader(r, name, ReadOptions{}), schedule: &Schedule{}}
+	p.other = map[string]func([]member){"rlcheck": p.version, "shape": p.phase}
 	var o Observation
 	for {
 		line, err := p.lines.next()
 		if err != nil && p.noLine(err) == stepEnd {
 			break
 		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			p.line(line, &o)
+		if len(bytes.TrimSpace(line)) > 0 && p.readLine(line, &o) {
+			p.arrival(&o)
 		}
 	}
 	p.closePhase()
@@ -193,27 +194,6 @@ type planReader struct {
 	schedule *Schedule
 	// due is how many arrivals of the last phase are still to come.
 	due int
-}
-
-func (r *planReader) line(line []byte, o *Observation) {
-	if !r.fastLine(line, o) {
-		all, ok := r.members(line)
-		if !ok {
-			return
-		}
-		switch {
-		case slices.ContainsFunc(all, func(m member) bool { return m.name == "rlcheck" }):
-			r.version(all)
-			return
-		case slices.ContainsFunc(all, func(m member) bool { return m.name == "shape" }):
-			r.phase(all)
-			return
-		}
-		if !r.slowMembers(all, o) {
-			return
-		}
-	}
-	r.arrival(o)
 }
 
 func (r *planReader) version(all []member) {

@@ -86,6 +86,15 @@ func (p *problems) add(e ParseError) {
 	p.list = append(p.list, e)
 }
 
+// cut takes back all problems but the first n.
+func (p *problems) cut(n int) {
+	p.count = n
+	p.list = p.list[:min(n, len(p.list))]
+	if len(p.list) == maxProblems {
+		p.list[maxProblems-1].More = n - maxProblems
+	}
+}
+
 // excerpt quotes text for a message, at most its first 40 bytes.
 func excerpt[T ~string | ~[]byte](text T) string {
 	const most = 40

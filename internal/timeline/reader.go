@@ -55,6 +55,8 @@ type Reader struct {
 	// decode reads a line into o and seen. It returns false if the line was no observation. It has then
 	// handled the line or added a problem.
 	decode func(line []byte, o *Observation) bool
+	// other reads the lines that are no observations, by the name of a member that these alone have.
+	other  map[string]func(all []member)
 	header Header
 	headed bool
 	// first is an observation that Header has read ahead, if held.
@@ -62,10 +64,10 @@ type Reader struct {
 	held  bool
 	begun bool
 
-	// seen are the members of the current line, ever those of all lines so far. none are those for which the
-	// file has no other name, according to Options.Columns.
-	seen, ever, none memberSet
-	strays           strays
+	// had are the members of the current line, seen those that are not null, ever those of all lines so far.
+	// none are those for which the file has no other name, according to Options.Columns.
+	had, seen, ever, none memberSet
+	strays                strays
 	// renamed are the members by the names that the file has for them. moved are the members with such a
 	// name.
 	renamed map[string]memberSet
@@ -108,7 +110,8 @@ func (r *Reader) overlook(name []byte) {
 // NewReader returns a Reader of NDJSON. It reads nothing before the first call of Header or Next.
 func NewReader(r io.Reader, name string, opts ReadOptions) *Reader {
 	t := newReader(r, name, opts)
-	t.decode = t.decodeJSON
+	t.decode = t.readLine
+	t.other = map[string]func([]member){"rlcheck": t.takeHeader}
 	t.rename()
 	return t
 }

@@ -49,13 +49,13 @@ func TestKeysThatChange(t *testing.T) {
 			text = fmt.Sprintf(`{"sent_nsx":7,"sent_ns":5,"outcome":"denied","seq":%d}`, round)
 		}
 		var got Observation
-		if !r.fastLine([]byte(text), &got) || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
+		if !r.readLine([]byte(text), &got) || fmt.Sprintf("%+v", got) != fmt.Sprintf("%+v", want) {
 			t.Fatalf("%s: got %+v, want %+v", text, got, want)
 		}
 	}
 	for _, text := range []string{`{"seq":1,"seq":2,"sent_ns":5}`, `{"seq":1,"sent_ns"`,
 		`{"seq":1,"sent_ns":`, `{"seq":1,`, `{"se`} {
-		if r.fastLine([]byte(text), &Observation{}) {
+		if r.readLine([]byte(text), &Observation{}) {
 			t.Errorf("%s was read", text)
 		}
 	}

@@ -1,0 +1,179 @@
+package timeline
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+)
+
+// cursor reads JSON (RFC 8259). Its methods return false if the text is anything else. The place is then
+// undefined.
+type cursor struct {
+	text []byte
+	at   int
+}
+
+func (c *cursor) space() {
+	for c.at < len(c.text) && isSpace(c.text[c.at]) {
+		c.at++
+	}
+}
+
+func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\n' }
+
+// endsValue tells whether a byte may follow a number or a word.
+func endsValue(b byte) bool { return b == ',' || b == '}' || b == ']' || isSpace(b) }
+
+// take skips spaces and the byte b.
+func (c *cursor) take(b byte) bool {
+	c.space()
+	if c.at < len(c.text) && c.text[c.at] == b {
+		c.at++
+		return true
+	}
+	return false
+}
+
+// integer reads a whole number of at most 18 digits, so that it cannot overflow, up to the next member.
+func (c *cursor) integer() (int64, bool) {
+	c.space()
+	start := c.at
+	v := int64(0)
+	for c.at+8 <= len(c.text) && c.at-start < 16 {
+		eight := binary.LittleEndian.Uint64(c.text[c.at:])
+		if !digits(eight) {
+			break
+		}
+		v = v*100_000_000 + eightDigits(eight)
+		c.at += 8
+	}
+	for c.at < len(c.text) {
+		d := c.text[c.at] - '0'
+		if d > 9 {
+			break
+		}
+		v = v*10 + int64(d)
+		c.at++
+	}
+	n := c.at - start
+	return v, n == 1 || n > 1 && n <= 18 && c.text[start] != '0'
+}
+
+// digits tells whether eight bytes are all decimal digits: the upper half of each is 3, also after 6 is
+// added.
+func digits(eight uint64) bool {
+	const upper, three = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
+	return eight&upper == three && (eight+0x0606060606060606)&upper == three
+}
+
+// eightDigits returns the number that eight digits mean, with the first digit in the lowest byte. It joins
+// neighbours to pairs, these to fours, and these to eight.
+func eightDigits(eight uint64) int64 {
+	eight -= 0x3030303030303030
+	eight = eight*10 + eight>>8
+	eight = (eight&0x000000ff000000ff*(100+1_000_000<<32) + eight>>16&0x000000ff000000ff*(1+10_000<<32)) >> 32
+	return int64(eight)
+}
+
+// string reads a string of plain bytes.
+func (c *cursor) string() ([]byte, bool) {
+	c.space()
+	start := c.at
+	if c.at >= len(c.text) || c.text[c.at] != '"' {
+		return nil, false
+	}
+	for c.at++; c.at < len(c.text) && plainByte[c.text[c.at]]; {
+		c.at++
+	}
+	if c.at < len(c.text) && c.text[c.at] == '"' {
+		c.at++
+		return c.text[start+1 : c.at-1], true
+	}
+	c.at = start
+	return nil, false
+}
+
+// value reads any value and returns its text.
+func (c *cursor) value() ([]byte, bool) {
+	c.space()
+	start := c.at
+	for depth := 0; c.at < len(c.text); c.at++ {
+		switch b := c.text[c.at]; {
+		case b == '"':
+			c.at = stringEnd(c.text, c.at)
+		case b == '{' || b == '[':
+			depth++
+			continue
+		case (b == '}' || b == ']') && depth > 0:
+			depth--
+		case depth > 0 || !endsValue(b):
+			continue
+		default: // after a number or a word
+			c.at--
+		}
+		if depth == 0 {
+			c.at = min(c.at+1, len(c.text))
+			break
+		}
+	}
+	raw := c.text[start:c.at:c.at]
+	return raw, json.Valid(raw)
+}
+
+// stringEnd returns the place of the last quote of the string at i, or the end of the text.
+func stringEnd(text []byte, i int) int {
+	for i++; i < len(text) && text[i] != '"'; i++ {
+		if text[i] == '\\' {
+			i++
+		}
+	}
+	return min(i, len(text)-1)
+}
+
+// member is a member of a JSON object.
+type member struct {
+	name string
+	raw  json.RawMessage
+}
+
+func (m member) null() bool { return string(m.raw) == "null" }
+
+// String returns the name and the value as they stand in the file, with the value shortened.
+func (m member) String() string {
+	for _, c := range m.raw {
+		if len(m.raw) > 40 || !plainByte[c] && c != '"' && c != '\\' {
+			return m.name + " " + excerpt(m.raw)
+		}
+	}
+	return m.name + " " + string(m.raw)
+}
+
+// text returns the value as a string. ok=false: it is none.
+func (m member) text() (s string, ok bool) {
+	ok = m.raw[0] == '"' && json.Unmarshal(m.raw, &s) == nil
+	return s, ok
+}
+
+// members reads a line as one JSON object, with its members in the order of the line. It returns false and
+// adds a problem if the line is anything else.
+func (r *Reader) members(line []byte) ([]member, bool) {
+	line = bytes.TrimSpace(line)
+	if line[0] != '{' || !json.Valid(line) {
+		r.addForm(line)
+		return nil, false
+	}
+	return objectMembers(line), true
+}
+
+// objectMembers returns the members of a valid JSON object. Their values are slices of it.
+func objectMembers(object []byte) (all []member) {
+	r := Reader{cursor: cursor{text: object}}
+	r.cursor.take('{')
+	for !r.cursor.take('}') {
+		name, _ := r.key()
+		raw, _ := r.cursor.value()
+		all = append(all, member{string(name), raw})
+		r.cursor.take(',')
+	}
+	return all
+}
