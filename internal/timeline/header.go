@@ -15,56 +15,34 @@ const (
 	scheduleVersion = "schedule/v1"
 )
 
-// The form of a Header in its line. Members that need not be known are left out if they are empty.
+// headerJSON is a Header in its line. Members that need not be known are left out if they are empty.
 type headerJSON struct {
-	Version     string       `json:"rlcheck"`
-	Started     string       `json:"started,omitempty"`
-	WallError   int64        `json:"wall_error_ns"`
-	ClockError  int64        `json:"clock_error_ns"`
-	Drift       int64        `json:"drift_ppm,omitempty"`
-	Tick        int64        `json:"tick_ns,omitempty"`
-	Ended       int64        `json:"ended_ns,omitempty"`
-	From        int64        `json:"complete_from_ns,omitempty"`
-	Until       int64        `json:"complete_until_ns,omitempty"`
-	Unsent      int          `json:"unsent,omitempty"`
-	Lost        int          `json:"lost,omitempty"`
-	Spreads     []spreadJSON `json:"spreads,omitempty"`
-	Stalls      []stallJSON  `json:"stalls,omitempty"`
-	Phases      []keptJSON   `json:"phases,omitempty"`
-	Notes       []string     `json:"notes,omitempty"`
-	Counted     []int64      `json:"counted,omitempty"`
-	Interrupted bool         `json:"interrupted,omitempty"`
-	Protocols   []string     `json:"protocols,omitempty"`
-	Audit       auditJSON    `json:"audit,omitzero"`
-	Judged      *termsJSON   `json:"judged,omitempty"`
+	Version string `json:"rlcheck"`
+	Started string `json:"started,omitempty"`
+	headerForm
 }
 
-type spreadJSON struct {
-	Phase    string `json:"phase"`
-	Requests int    `json:"requests"`
-	Width    int64  `json:"width_ns"`
-}
-
-type stallJSON struct {
-	From int64 `json:"from_ns"`
-	To   int64 `json:"to_ns"`
-}
-
-type keptJSON struct {
-	Phase   string `json:"phase"`
-	Sent    int    `json:"sent"`
-	Unsent  int    `json:"unsent"`
-	LateP99 int64  `json:"late_p99_ns"`
-	LateMax int64  `json:"late_max_ns"`
-	Stalled int64  `json:"stalled_ns"`
-	ReadLag int64  `json:"read_lag_ns"`
-}
-
-type auditJSON struct {
-	CPUShare    float64 `json:"cpu_share"`
-	LongestGC   int64   `json:"longest_gc_ns"`
-	Collections int     `json:"collections"`
-	Connections int     `json:"connections"`
+// headerForm is a Header with other tags.
+type headerForm struct {
+	Started       time.Time     `json:"-"`
+	WallError     time.Duration `json:"wall_error_ns"`
+	ClockError    time.Duration `json:"clock_error_ns"`
+	DriftPPM      int64         `json:"drift_ppm,omitempty"`
+	Tick          time.Duration `json:"tick_ns,omitempty"`
+	Ended         time.Duration `json:"ended_ns,omitempty"`
+	CompleteFrom  time.Duration `json:"complete_from_ns,omitempty"`
+	CompleteUntil time.Duration `json:"complete_until_ns,omitempty"`
+	Unsent        int           `json:"unsent,omitempty"`
+	Lost          int           `json:"lost,omitempty"`
+	Interrupted   bool          `json:"interrupted,omitempty"`
+	Spreads       []Spread      `json:"spreads,omitempty"`
+	Stalls        []Stall       `json:"stalls,omitempty"`
+	Phases        []Kept        `json:"phases,omitempty"`
+	Notes         []string      `json:"notes,omitempty"`
+	Counted       []int64       `json:"counted,omitempty"`
+	Protocols     []string      `json:"protocols,omitempty"`
+	Audit         Audit         `json:"audit,omitzero"`
+	Judged        Terms         `json:"judged,omitzero"`
 }
 
 // startedLayout is RFC 3339 with all nine digits.
@@ -72,30 +50,9 @@ const startedLayout = "2006-01-02T15:04:05.000000000Z07:00"
 
 // newHeaderJSON returns the form of a header in a timeline.
 func newHeaderJSON(h Header) headerJSON {
-	j := headerJSON{
-		Version: timelineVersion, WallError: int64(h.WallError), ClockError: int64(h.ClockError),
-		Drift: h.DriftPPM, Tick: int64(h.Tick),
-		Ended: int64(h.Ended), From: int64(h.CompleteFrom), Until: int64(h.CompleteUntil), Unsent: h.Unsent,
-		Lost:        h.Lost,
-		Notes:       h.Notes,
-		Counted:     h.Counted,
-		Protocols:   h.Protocols,
-		Interrupted: h.Interrupted, Audit: auditJSON{h.Audit.CPUShare, int64(h.Audit.LongestGC),
-			h.Audit.Collections, h.Audit.Connections},
-		Judged: newTermsJSON(&h.Judged),
-	}
+	j := headerJSON{Version: timelineVersion, headerForm: headerForm(h)}
 	if !h.Started.IsZero() {
 		j.Started = h.Started.UTC().Format(startedLayout)
-	}
-	for _, s := range h.Spreads {
-		j.Spreads = append(j.Spreads, spreadJSON{s.Phase, s.Requests, int64(s.Width)})
-	}
-	for _, s := range h.Stalls {
-		j.Stalls = append(j.Stalls, stallJSON{int64(s.From), int64(s.To)})
-	}
-	for _, k := range h.Phases {
-		j.Phases = append(j.Phases, keptJSON{k.Phase, k.Sent, k.Unsent, int64(k.LateP99), int64(k.LateMax),
-			int64(k.Stalled), int64(k.ReadLag)})
 	}
 	return j
 }
@@ -129,16 +86,16 @@ func (j *headerJSON) flaw() (what, why string) {
 	for _, x := range []struct {
 		name string
 		v    int64
-	}{{"wall_error_ns", j.WallError}, {"clock_error_ns", j.ClockError}, {"drift_ppm", j.Drift},
-		{"tick_ns", j.Tick}, {"ended_ns", j.Ended},
-		{"complete_from_ns", j.From}, {"complete_until_ns", j.Until}, {"unsent", int64(j.Unsent)},
-		{"lost", int64(j.Lost)}} {
+	}{{"wall_error_ns", int64(j.WallError)}, {"clock_error_ns", int64(j.ClockError)},
+		{"drift_ppm", j.DriftPPM}, {"tick_ns", int64(j.Tick)}, {"ended_ns", int64(j.Ended)},
+		{"complete_from_ns", int64(j.CompleteFrom)}, {"complete_until_ns", int64(j.CompleteUntil)},
+		{"unsent", int64(j.Unsent)}, {"lost", int64(j.Lost)}} {
 		if x.v < 0 {
 			return fmt.Sprintf("%s %d", x.name, x.v), "the value may not be negative"
 		}
 	}
-	if j.Drift > MaxDriftPPM {
-		return fmt.Sprintf("drift_ppm %d", j.Drift), fmt.Sprintf("the value is at most %d, a tenth",
+	if j.DriftPPM > MaxDriftPPM {
+		return fmt.Sprintf("drift_ppm %d", j.DriftPPM), fmt.Sprintf("the value is at most %d, a tenth",
 			MaxDriftPPM)
 	}
 	return j.Judged.flaw()
@@ -146,34 +103,9 @@ func (j *headerJSON) flaw() (what, why string) {
 
 // header returns the header of values without a flaw.
 func (j *headerJSON) header() Header {
-	h := Header{
-		WallError: time.Duration(j.WallError), ClockError: time.Duration(j.ClockError), DriftPPM: j.Drift,
-		Tick:  time.Duration(j.Tick),
-		Ended: time.Duration(j.Ended), CompleteFrom: time.Duration(j.From),
-		CompleteUntil: time.Duration(j.Until), Unsent: j.Unsent, Lost: j.Lost, Interrupted: j.Interrupted,
-		Audit: Audit{CPUShare: j.Audit.CPUShare, LongestGC: time.Duration(j.Audit.LongestGC),
-			Collections: j.Audit.Collections,
-			Connections: j.Audit.Connections},
-	}
-	h.Judged = j.Judged.terms()
+	h := Header(j.headerForm)
 	if started, err := time.Parse(time.RFC3339Nano, j.Started); err == nil {
 		h.Started = started.UTC()
-	}
-	h.Notes = append(h.Notes, j.Notes...) // nil if empty
-	h.Counted = append(h.Counted, j.Counted...)
-	h.Protocols = append(h.Protocols, j.Protocols...)
-	for _, s := range j.Spreads {
-		h.Spreads = append(h.Spreads, Spread{Phase: s.Phase, Requests: s.Requests,
-			Width: time.Duration(s.Width)})
-	}
-	for _, s := range j.Stalls {
-		h.Stalls = append(h.Stalls, Stall{From: time.Duration(s.From), To: time.Duration(s.To)})
-	}
-	for _, k := range j.Phases {
-		h.Phases = append(h.Phases, Kept{Phase: k.Phase, Sent: k.Sent, Unsent: k.Unsent,
-			LateP99: time.Duration(k.LateP99),
-			LateMax: time.Duration(k.LateMax), Stalled: time.Duration(k.Stalled),
-			ReadLag: time.Duration(k.ReadLag)})
 	}
 	return h
 }
@@ -258,11 +190,11 @@ func (j *headerJSON) members() []place {
 		{"started", &j.Started, wantText},
 		{"wall_error_ns", &j.WallError, ""},
 		{"clock_error_ns", &j.ClockError, ""},
-		{"drift_ppm", &j.Drift, ""},
+		{"drift_ppm", &j.DriftPPM, ""},
 		{"tick_ns", &j.Tick, ""},
 		{"ended_ns", &j.Ended, ""},
-		{"complete_from_ns", &j.From, ""},
-		{"complete_until_ns", &j.Until, ""},
+		{"complete_from_ns", &j.CompleteFrom, ""},
+		{"complete_until_ns", &j.CompleteUntil, ""},
 		{"unsent", &j.Unsent, wantWhole},
 		{"lost", &j.Lost, wantWhole},
 		{"spreads", &j.Spreads, "a list of objects with phase, requests and width_ns is needed"},
@@ -297,6 +229,9 @@ func (r *Reader) put(all []member, places []place) (strange []member) {
 // memberInto reads the value of m into to. belongs says what it must be, unless it is a whole number of 64
 // bits.
 func (r *Reader) memberInto(m member, to any, belongs string) {
+	if d, ok := to.(*time.Duration); ok {
+		to = (*int64)(d)
+	}
 	if v, ok := to.(*int64); ok {
 		n, why, mend := parseInteger(string(m.raw))
 		if why != "" {

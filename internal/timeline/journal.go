@@ -46,14 +46,6 @@ type journalHeader struct {
 	Free int `json:"free"`
 }
 
-// markJSON is the line of a mark. The lists have what came since the mark before.
-type markJSON struct {
-	At      int64        `json:"mark"`
-	Spreads []spreadJSON `json:"spreads,omitempty"`
-	Stalls  []stallJSON  `json:"stalls,omitempty"`
-	Notes   []string     `json:"notes,omitempty"`
-}
-
 // JournalEntry is one request of a journal.
 type JournalEntry struct {
 	Observation
@@ -64,12 +56,12 @@ type JournalEntry struct {
 }
 
 // JournalMark is an instant before which nothing is missing in a journal, and what came since the mark
-// before.
+// before. It is the form of its line.
 type JournalMark struct {
-	At      time.Duration
-	Spreads []Spread
-	Stalls  []Stall
-	Notes   []string
+	At      time.Duration `json:"mark"`
+	Spreads []Spread      `json:"spreads,omitempty"`
+	Stalls  []Stall       `json:"stalls,omitempty"`
+	Notes   []string      `json:"notes,omitempty"`
 }
 
 // NewJournal returns a JournalWriter to w. All text of a target passes redact. nil changes nothing.
@@ -130,14 +122,8 @@ func (w *JournalWriter) Mark(m JournalMark) error {
 	if w == nil {
 		return nil
 	}
-	j := markJSON{At: int64(m.At), Notes: w.texts(m.Notes)}
-	for _, s := range m.Spreads {
-		j.Spreads = append(j.Spreads, spreadJSON{s.Phase, s.Requests, int64(s.Width)})
-	}
-	for _, s := range m.Stalls {
-		j.Stalls = append(j.Stalls, stallJSON{int64(s.From), int64(s.To)})
-	}
-	w.line(j)
+	m.Notes = w.texts(m.Notes)
+	w.line(m)
 	return w.flush()
 }
 

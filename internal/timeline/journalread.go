@@ -100,26 +100,20 @@ func (r *journalReader) begin(line []byte) {
 
 // mark takes the entries before it.
 func (r *journalReader) mark(line []byte) {
-	var m markJSON
+	var m JournalMark
 	if err := json.Unmarshal(line, &m); err != nil {
 		r.addForm(line)
 		return
 	}
-	if m.At < int64(r.header.Ended) {
+	if m.At < r.header.Ended {
 		why := fmt.Sprintf("the one before it is %d; they ascend", r.header.Ended)
 		r.add(fmt.Sprintf("mark %d", m.At), why, "")
 		return
 	}
-	h := headerJSON{Ended: m.At, Spreads: m.Spreads, Stalls: m.Stalls, Notes: m.Notes}
-	if what, why := h.flaw(); what != "" {
-		r.add(what, why, "")
-		return
-	}
-	add := h.header()
-	r.header.Ended = add.Ended
-	r.header.Spreads = append(r.header.Spreads, add.Spreads...)
-	r.header.Stalls = append(r.header.Stalls, add.Stalls...)
-	r.header.Notes = append(r.header.Notes, add.Notes...)
+	r.header.Ended = m.At
+	r.header.Spreads = append(r.header.Spreads, m.Spreads...)
+	r.header.Stalls = append(r.header.Stalls, m.Stalls...)
+	r.header.Notes = append(r.header.Notes, m.Notes...)
 	for i := range r.later {
 		r.take(&r.later[i])
 	}

@@ -136,7 +136,7 @@ func TestTheHeaderCanBeReadAtAnyTime(t *testing.T) {
 
 func TestTheStartMayBeInAnyZone(t *testing.T) {
 	const file = `{"started":"2026-11-20T12:00:00.5+02:00","later":{"x":1},"rlcheck":"timeline/v1","notes":[]}` + "\n" + `{"sent_ns":1,"status":200}`
-	want := Header{Started: time.Date(2026, 11, 20, 10, 0, 0, 500_000_000, time.UTC)}
+	want := Header{Started: time.Date(2026, 11, 20, 10, 0, 0, 500_000_000, time.UTC), Notes: []string{}}
 	if got := mustRead(t, []byte(file)).Header; !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}

@@ -215,7 +215,10 @@ type Spread struct {
 }
 
 // Stall is a closed interval of the recording in which the recorder could neither send nor read.
-type Stall struct{ From, To time.Duration }
+type Stall struct {
+	From time.Duration `json:"from_ns"`
+	To   time.Duration `json:"to_ns"`
+}
 
 // Kept is how well a recorder kept the plan of one phase.
 type Kept struct {
