@@ -8,14 +8,10 @@ import (
 	"os"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/klauspost/compress/zstd"
-
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	_ "github.com/rlcheck/rlcheck/internal/timeline/zstd" // long recordings are kept as .zst
 )
 
 // A recording that is too long for memory has each request that the target received, once. That holds for all
@@ -70,42 +66,15 @@ func TestALongRecordingIsWhole(t *testing.T) {
 			t.Errorf("%d requests in the phases %+v, want %d", kept, tl.Header.Phases, n)
 		}
 		begins(t, tl, all.Observations)
-		var packed bytes.Buffer
-		if err := timeline.Pack(&packed, tl); err != nil {
+		var written bytes.Buffer
+		if err := timeline.Write(&written, tl); err != nil {
 			t.Fatal(err)
 		}
-		again, err := timeline.Read(&packed, "packed", timeline.ReadOptions{})
+		again, err := timeline.Read(&written, "x", timeline.ReadOptions{})
 		if err != nil || len(again.Observations) != n || again.Counts() != c {
-			t.Errorf("packed it has %d requests, %v, want %d", len(again.Observations), err, n)
+			t.Errorf("written it has %d requests, %v, want %d", len(again.Observations), err, n)
 		}
 		time.Sleep(4 * time.Second) // until the target has answered everything
-	})
-}
-
-// TestALongRecordingWaitsForASlowAnswer: a long recording is packed while it is made, although many requests
-// are over before one that was sent earlier.
-func TestALongRecordingWaitsForASlowAnswer(t *testing.T) {
-	var n atomic.Int64
-	virtual(t, func(http.ResponseWriter, *http.Request) {
-		if time.Sleep(time.Millisecond); n.Add(1) == 1 {
-			time.Sleep(4500 * time.Millisecond)
-		}
-	}, func(t *testing.T, o Options) {
-		o.Spill = func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "spill") }
-		r := newRecorder(schedule(timeline.Phase{Name: "closed", Shape: timeline.Closed, Clients: 5,
-			Duration: 5 * time.Second, Partitions: []string{"a"}}), must(o.Complete()))
-		if err := r.check(); err != nil {
-			t.Fatal(err)
-		}
-		r.most = 200
-		tl := r.record(t.Context())
-		defer tl.Spool.Close()
-		var packed bytes.Buffer
-		err := timeline.Pack(&packed, tl)
-		var frame zstd.Header
-		if err := errors.Join(err, frame.Decode(packed.Bytes())); err != nil || frame.HasCheckSum {
-			t.Errorf("%d requests, %v: got a frame %+v, want one without a checksum", n.Load(), err, frame)
-		}
 	})
 }
 

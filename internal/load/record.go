@@ -106,9 +106,6 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 	if long {
 		kept = timeline.NewSorter(o.Spill)
 	}
-	if long && most > PackedRecording {
-		kept.Beside(timeline.NewPacked(o.Spill, firstFree(s)))
-	}
 	r.journal = transport.NewJournal(o.Journal, kept)
 	return r
 }

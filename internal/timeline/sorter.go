@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"iter"
-	"math"
 	"time"
 )
 
@@ -19,30 +18,10 @@ type Sorter struct {
 	spare      []*Observation
 	window     int
 	last       Observation
-	// floor is the earliest time at which a later observation may have been sent, as far as it is known.
-	floor time.Duration
-	// twin gets the observations of the first run. nil: there is none, or there is a second run.
-	twin Twin
 }
 
-// Twin takes the observations of a Sorter in their order as they come, while it has only one run. So a
-// recording is also kept in another form when it ends. One goroutine uses it.
-type Twin interface {
-	// Add takes the next observation. Its Seq is negative if it has no number yet. Add keeps nothing of o but
-	// its fields. false: the form cannot be used.
-	Add(o *Observation) bool
-	// End ends the observations, once. false: the form cannot be used.
-	End() bool
-	// Close removes the form. Nothing is called afterwards.
-	Close()
-}
-
-// sortWindow is how many observations a Sorter holds. It holds sortWait times as many if earlier ones may
-// still come (Await).
-const (
-	sortWindow = 1 << 14
-	sortWait   = 4
-)
+// sortWindow is how many observations a Sorter holds.
+const sortWindow = 1 << 14
 
 // held is an observation and the keys of its order.
 type held struct {
@@ -93,12 +72,8 @@ func (h bySent) sink() {
 
 // NewSorter returns a Sorter without observations. open makes the files of its spools.
 func NewSorter(open func() (Spill, error)) *Sorter {
-	return &Sorter{open: open, window: sortWindow, floor: math.MaxInt64}
+	return &Sorter{open: open, window: sortWindow}
 }
-
-// Beside gives the observations to t too. t is closed if their order needs a second run, otherwise with the
-// Spool. Call it before the first Add.
-func (s *Sorter) Beside(t Twin) { s.twin = t }
 
 // Add takes an observation. It keeps a copy, whose fields must not be changed.
 func (s *Sorter) Add(o *Observation) {
@@ -113,7 +88,7 @@ func (s *Sorter) Add(o *Observation) {
 	} else {
 		s.held.push(x)
 	}
-	for s.full() {
+	for len(s.held)+len(s.late) > s.window {
 		s.pass()
 	}
 }
@@ -124,17 +99,6 @@ func (s *Sorter) Err() error {
 		return nil
 	}
 	return s.runs[len(s.runs)-1].Err()
-}
-
-// Await says that every later observation was sent at floor or later. Observations sent after floor are then
-// held longer.
-func (s *Sorter) Await(floor time.Duration) { s.floor = floor }
-
-// full tells whether an observation must be passed on.
-func (s *Sorter) full() bool {
-	n := len(s.held) + len(s.late)
-	wait := len(s.held) > 0 && s.held[0].sent > s.floor
-	return n > s.window && (!wait || n > sortWait*s.window)
 }
 
 // pass writes the first observation to its run.
@@ -148,10 +112,6 @@ func (s *Sorter) pass() {
 	}
 	x := s.held.pop()
 	s.runs[len(s.runs)-1].Add(x)
-	if s.twin != nil && (len(s.runs) > 1 || !s.twin.Add(x)) {
-		s.twin.Close()
-		s.twin = nil
-	}
 	s.last = *x
 	s.spare = append(s.spare, x)
 }
@@ -166,12 +126,7 @@ func (s *Sorter) Finish() *Spool {
 	case 0:
 		return NewSpool(s.open)
 	case 1:
-		out := s.runs[0]
-		if out.twin = s.twin; s.twin != nil && !s.twin.End() {
-			s.twin.Close()
-			out.twin = nil
-		}
-		return out
+		return s.runs[0]
 	default:
 		return s.merge()
 	}

@@ -23,8 +23,6 @@ type Spool struct {
 	// observation without a number; 0: they have none. change changes each observation that is read.
 	free   int
 	change func(o *Observation)
-	// twin has been given all observations in their order; nil: there is none.
-	twin Twin
 }
 
 // spoolBlock is how many bytes a block of a spool has when it is written.
@@ -184,15 +182,6 @@ func (s *Spool) With(change func(o *Observation)) *Spool {
 	return &out
 }
 
-// Twin returns the observations of s in another form (Sorter.Beside), and the number of the first one without
-// a number. nil: there is none, s is a view that changes them, or its file had an error.
-func (s *Spool) Twin() (t Twin, free int) {
-	if s.change != nil || s.Err() != nil {
-		return nil, 0
-	}
-	return s.twin, s.free - 1
-}
-
 // Open makes another file like that of s.
 func (s *Spool) Open() (Spill, error) { return s.shelf.open() }
 
@@ -232,9 +221,6 @@ func (t *Timeline) Unroll(s *Spool, most int) {
 
 // Close removes the file. Nothing can be read any more.
 func (s *Spool) Close() {
-	if s.twin != nil {
-		s.twin.Close()
-	}
 	s.shelf.Close()
 }
 

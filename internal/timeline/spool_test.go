@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -178,65 +177,4 @@ func TestASpoolTellsThatItsFileIsFull(t *testing.T) {
 		t.Errorf("got %v, want %v", view.Err(), errFull)
 	}
 	s.Close()
-}
-
-// twin takes observations until it has the most that it may have.
-type twin struct {
-	taken  []Observation
-	most   int
-	closed bool
-}
-
-func (w *twin) Add(o *Observation) bool {
-	w.taken = append(w.taken, *o)
-	return len(w.taken) < w.most
-}
-func (w *twin) End() bool { return true }
-func (w *twin) Close()    { w.closed = true }
-
-// TestASorterHasATwinAsLongAsItHasOneRun: the twin takes all observations in their order. There is no twin if
-// the order costs a second run, if it takes no more, or if the view is another one.
-func TestASorterHasATwinAsLongAsItHasOneRun(t *testing.T) {
-	all := manyObservations(1000, rand.New(rand.NewPCG(1, 6)))
-	swapped := slices.Concat(all[1:301], all[:1], all[301:])
-	for name, tt := range map[string]struct {
-		all    []Observation
-		await  bool
-		most   int
-		change func(*Observation)
-		none   bool
-	}{
-		"in order":     {all: all},
-		"in two runs":  {all: swapped, none: true},
-		"awaited":      {all: swapped, await: true},
-		"awaited long": {all: slices.Concat(all[500:], all[:500]), await: true, none: true},
-		"unusable":     {all: all, most: 7, none: true},
-		"changed":      {all: all, change: func(*Observation) {}, none: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s, w := NewSorter(tempFile(t)), &twin{most: cmp.Or(tt.most, 10_000)}
-			s.window = 100
-			s.Beside(w)
-			if tt.await {
-				s.Await(all[0].Sent)
-			}
-			for i := range tt.all {
-				s.Add(&tt.all[i])
-			}
-			spool := s.Finish().From(7)
-			if tt.change != nil {
-				spool = spool.With(tt.change)
-			}
-			got, free := spool.Twin()
-			if (got == nil) != tt.none || !tt.none && free != 7 {
-				t.Errorf("got a twin: %t, its first number %d", got != nil, free)
-			}
-			if !tt.none && !slices.EqualFunc(w.taken, all, sameObservation) {
-				t.Errorf("it took %d observations, not those of the spool", len(w.taken))
-			}
-			if spool.Close(); !w.closed {
-				t.Error("it was not closed")
-			}
-		})
-	}
 }

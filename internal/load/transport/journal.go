@@ -46,7 +46,7 @@ type Journal struct {
 	// numbers.
 	spare                  []entry
 	fresh                  map[*JournalRequest]int
-	waiting                map[*JournalRequest]pending
+	waiting                map[*JournalRequest]int
 	numbers                int
 	spreads, stalls, notes int // how many of each were written
 }
@@ -67,12 +67,6 @@ type Recorder interface {
 	Halt(why string)
 }
 
-// pending is the number of a request that was in flight at a mark, and when it was sent.
-type pending struct {
-	number int
-	sent   time.Duration
-}
-
 // entry says that a request was sent, or that it is over.
 type entry struct {
 	request *JournalRequest
@@ -88,7 +82,7 @@ func NewJournal(to *timeline.JournalWriter, kept *timeline.Sorter) *Journal {
 	}
 	j := &Journal{to: to, kept: kept, full: make(chan struct{}, 1)}
 	j.room = sync.NewCond(&j.mu)
-	j.fresh, j.waiting = map[*JournalRequest]int{}, map[*JournalRequest]pending{}
+	j.fresh, j.waiting = map[*JournalRequest]int{}, map[*JournalRequest]int{}
 	return j
 }
 
@@ -192,11 +186,10 @@ func (j *Journal) flush(clock Clock, r Recorder) error {
 	}
 	for q, i := range j.fresh {
 		j.numbers++
-		j.waiting[q] = pending{j.numbers, events[i].obs.Sent}
+		j.waiting[q] = j.numbers
 		j.to.Entry(&timeline.JournalEntry{Observation: events[i].obs, Free: q.Free, Open: j.numbers})
 	}
 	clear(j.fresh)
-	j.await(m.At)
 	if err := j.kept.Err(); err != nil {
 		r.Halt("stopped: the recording cannot be kept: " + CausePlain(err))
 	}
@@ -209,21 +202,6 @@ func (j *Journal) flush(clock Clock, r Recorder) error {
 	return j.to.Mark(m)
 }
 
-// unnoted is the longest time from the clock reading of a send to its note here, nearly always.
-const unnoted = 50 * time.Millisecond
-
-// await tells the sorter a lower bound for the send time of all observations that are still to come.
-func (j *Journal) await(mark time.Duration) {
-	if j.kept == nil {
-		return
-	}
-	floor := mark - unnoted
-	for _, o := range j.waiting {
-		floor = min(floor, o.sent)
-	}
-	j.kept.Await(floor)
-}
-
 // take takes in one event.
 func (j *Journal) take(events []entry, i int) {
 	e := &events[i]
@@ -231,7 +209,7 @@ func (j *Journal) take(events []entry, i int) {
 		j.fresh[e.request] = i
 		return
 	}
-	n, free := j.waiting[e.request].number, e.request.Free
+	n, free := j.waiting[e.request], e.request.Free
 	delete(j.waiting, e.request)
 	delete(j.fresh, e.request)
 	j.to.Entry(&timeline.JournalEntry{Observation: e.obs, Free: free, Open: n})

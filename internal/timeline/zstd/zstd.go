@@ -21,9 +21,12 @@ func reader(r io.Reader) (io.Reader, error) {
 		zstd.WithDecoderMaxWindow(mostWindow))
 }
 
-func writer(w io.Writer, window int, sum bool) (io.WriteCloser, error) {
-	return zstd.NewWriter(w, zstd.WithEncoderCRC(sum), zstd.WithEncoderLevel(zstd.SpeedFastest),
-		zstd.WithWindowSize(window), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
+// packWindow is how far back the compressor looks: some seventy lines. With a window of 4 MiB it takes twice
+// the time. Its file is then a fifth larger, as the place of a repetition takes more bits.
+const packWindow = 32 << 10
+
+func writer(w io.Writer) (io.WriteCloser, error) {
+	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(packWindow), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
 }
 
 func flaw(err error) (what, why, mend string) {

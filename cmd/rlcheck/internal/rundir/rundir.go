@@ -201,9 +201,6 @@ func (d *Dir) End(tl *timeline.Timeline) string {
 // KeepTimeline keeps a recording at path, compressed if the name says so. digest is the SHA-256 of the file.
 func KeepTimeline(path string, tl *timeline.Timeline) (digest string, err error) {
 	write := cli.Packed(path, func(w io.Writer) error { return timeline.Write(w, tl) })
-	if filepath.Ext(path) == cli.LongEnd {
-		write = func(w io.Writer) error { return timeline.Pack(w, tl) }
-	}
 	h := sha256.New()
 	err = cli.StreamFile(path, func(w io.Writer) error { return write(io.MultiWriter(w, h)) })
 	return hex.EncodeToString(h.Sum(nil)), err
