@@ -26,7 +26,8 @@ func reader(r io.Reader) (io.Reader, error) {
 const packWindow = 32 << 10
 
 func writer(w io.Writer) (io.WriteCloser, error) {
-	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(packWindow), zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
+	return zstd.NewWriter(w, zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithWindowSize(packWindow),
+		zstd.WithEncoderConcurrency(1), zstd.WithLowerEncoderMem(true))
 }
 
 func flaw(err error) (what, why, mend string) {
