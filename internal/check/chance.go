@@ -2,6 +2,7 @@ package check
 
 import (
 	"slices"
+	"sort"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
@@ -53,6 +54,44 @@ func (p *Part) shortest() (least time.Duration) {
 		}
 	}
 	return max(0, least)
+}
+
+// comeback tells whether p came back after something that may have made the target forget it, after how many
+// other clients, and whether a limiter that did forget it would have been refuted each time. Such a limiter
+// admits as much as a new client can be admitted, and at most what was asked.
+//
+//	before     restart, or others   after
+//	a a a d d  ------------------>  d d d d     remembered
+//	a a a d d  ------------------>  a a a d     forgotten: refuted, unless the quota is back by then
+func (c *Case) comeback(p *Part) (back, shown bool, others int) {
+	shown = true
+	for _, b := range c.Rec.Header.Judged.Breaks {
+		since := func(t time.Duration) int {
+			return sort.Search(len(p.Obs), func(i int) bool { return p.Obs[i].Sent >= t })
+		}
+		if k := since(b.To); k > 0 && k < len(p.Obs) && since(b.From) == k {
+			back, others = true, max(others, b.Answered)
+			shown = shown && 2*b.Answered >= b.Others && c.remembers(p, k)
+		}
+	}
+	return back, back && shown, others
+}
+
+// remembers tells whether p would be refuted had it been a new client from observation k on.
+func (c *Case) remembers(p *Part, k int) bool {
+	lasts, from := p.shortest(), p.Obs[k].Sent
+	anew := func(o *history.Observation) {
+		if o.Sent >= from && o.Answered && o.Outcome == timeline.Denied {
+			o.Outcome, o.Done = timeline.Allowed, max(o.Done, o.Sent+lasts)
+		}
+	}
+	refuted := func(i, j int) bool {
+		part := *p
+		part.Obs = p.Obs[i:j]
+		return c.overAdmits(&part, anew)
+	}
+	alone := sort.Search(len(p.Obs)-k, func(n int) bool { return refuted(k, k+n+1) })
+	return refuted(0, k+alone)
 }
 
 // overAdmits tells whether the upper bounds refute p if each of its observations is changed.

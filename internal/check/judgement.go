@@ -65,6 +65,7 @@ func (c *Case) Verdict(p *Part) result.PartitionVerdict {
 	}
 	if len(v.Findings) == 0 && !c.Quick {
 		v.Asked, v.Tested = c.chance(p)
+		v.Returned, v.Remembered, v.Others = c.comeback(p)
 	}
 	switch {
 	case len(v.Findings) > 0:

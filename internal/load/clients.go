@@ -23,6 +23,9 @@ type crowd struct {
 	honor bool
 	// retries is the policy of a backoff phase; nil for the other shapes.
 	retries *retries
+	// pools has the connections of each partition if the phase has more partitions than clients. Each client
+	// then asks for one after the other. nil: each client asks for one partition.
+	pools []*transport.Pool
 	// left is how many requests may still begin, if the phase has a number of requests.
 	left atomic.Int64
 	// end is the clock from which on no request begins; 0 for never. It is set before the first request is
@@ -74,6 +77,12 @@ func newCrowd(p *phase) *crowd {
 		c.shot.Pool = p.r.net.Pool(p.plan.Origin, p.plan.Request.Key(c.partition))
 		c.shot.Request = p.r.requests.Of(k.wish(c))
 		want[c.shot.Pool]++
+	}
+	if n := len(p.plan.Partitions); p.plan.Shape == timeline.Closed && p.plan.Request.Vary == "" &&
+		p.plan.Requests >= n && n > p.plan.Clients {
+		for _, name := range p.plan.Partitions {
+			k.pools = append(k.pools, p.r.net.Pool(p.plan.Origin, p.plan.Request.Key(name)))
+		}
 	}
 	k.left.Store(int64(p.plan.Requests))
 	if p.plan.Duration == 0 { // a phase that ends by its duration may send far fewer
@@ -192,6 +201,11 @@ func (k *crowd) next(c *client, at time.Duration) bool {
 		return false
 	}
 	plan := k.p.plan
+	if k.pools != nil {
+		at := k.visits(c)
+		c.partition, c.shot.Pool = plan.Partitions[at], k.pools[at]
+		c.shot.Request = k.r.requests.Of(k.wish(c))
+	}
 	o := k.place(c)
 	o.Arrival = timeline.Arrival{Partition: c.partition, Phase: plan.Name, At: at, Cost: max(plan.Cost, 1),
 		Origin: plan.Origin}
@@ -213,9 +227,19 @@ func (k *crowd) place(c *client) *timeline.Observation {
 	return k.p.ledger.next()
 }
 
-// spent tells whether c has sent its part of the requests of a phase with two sides. So the faster side does
-// not take the requests of the other.
+// visits returns which partition c asks next, of those that it asks one after the other: the number of c, and
+// so many more as there are clients, for each of them equally often.
+func (k *crowd) visits(c *client) int {
+	plan := k.p.plan
+	return c.shot.Client + c.sent/(plan.Requests/len(plan.Partitions))*plan.Clients
+}
+
+// spent tells whether c has sent its part of the requests of a phase with two sides, so that the faster side
+// does not take the requests of the other. Or it has asked all of its partitions.
 func (k *crowd) spent(c *client) bool {
+	if k.pools != nil {
+		return k.visits(c) >= len(k.pools)
+	}
 	part := (k.p.plan.Requests + k.p.plan.Clients - 1) / k.p.plan.Clients
 	return k.p.plan.Request.Vary != "" && c.sent >= part
 }
@@ -276,12 +300,17 @@ func (k *crowd) Ended(s *transport.Shot, conn *transport.Conn) {
 
 // proceed sends the next request of c at once, on the connection that its last answer came on.
 func (k *crowd) proceed(c *client, conn *transport.Conn) {
+	last := c.shot.Pool
 	if !k.next(c, k.r.clock.Now()) {
 		if conn != nil {
 			k.r.net.Release(conn)
 		}
 		k.p.done()
 		return
+	}
+	if conn != nil && c.shot.Pool != last {
+		k.r.net.Release(conn)
+		conn = nil
 	}
 	if conn == nil {
 		k.r.net.Submit(&c.shot)

@@ -146,6 +146,27 @@ func TestClosedClientsSendWhenTheirAnswerCame(t *testing.T) {
 	})
 }
 
+// TestFewClientsAskForManyPartitions: each partition is asked equally often, one after the other.
+func TestFewClientsAskForManyPartitions(t *testing.T) {
+	virtual(t, func(http.ResponseWriter, *http.Request) { time.Sleep(10 * ms) },
+		func(t *testing.T, o Options) {
+			p := timeline.Phase{Name: "p", Shape: timeline.Closed, Clients: 3, Requests: 14,
+				Partitions: []string{"a", "b", "c", "d", "e", "f", "g"}}
+			tl := mustRecord(t, schedule(p), o)
+			asked := map[string]int{}
+			for _, o := range tl.Observations {
+				asked[o.Partition]++
+			}
+			want := map[string]int{"a": 2, "b": 2, "c": 2, "d": 2, "e": 2, "f": 2, "g": 2}
+			if d := cmp.Diff(want, asked); d != "" {
+				t.Error(d)
+			}
+			if tl.Header.Unsent != 0 || tl.Header.Ended != 60*ms {
+				t.Errorf("%d unsent by %s, want none by 60ms", tl.Header.Unsent, tl.Header.Ended)
+			}
+		})
+}
+
 // TestALastPhaseOfClientsEndsWithItsRequests: a phase with a number of requests and a duration ends with the
 // first of the two, unless another phase follows.
 func TestALastPhaseOfClientsEndsWithItsRequests(t *testing.T) {

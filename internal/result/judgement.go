@@ -1,9 +1,12 @@
 package result
 
 import (
-	"github.com/rlcheck/rlcheck/internal/spec"
+	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // PartitionVerdict is the verdict on one partition.
@@ -25,6 +28,11 @@ type PartitionVerdict struct {
 	// so that admitting all of it would have failed.
 	Asked  bool `json:"asked"`
 	Tested bool `json:"tested"`
+	// Returned: it came back after an event that may have made the target forget it, or after so many Others.
+	// Remembered: each time, a limiter that had forgotten it would have failed.
+	Returned   bool `json:"returned,omitempty"`
+	Remembered bool `json:"remembered,omitempty"`
+	Others     int  `json:"others,omitempty"`
 	// Search is the work of the exact search in this partition. The zero value: nothing was searched.
 	Search Search `json:"search,omitzero"`
 }
@@ -136,19 +144,35 @@ func Merge(js []*Judgement) *Judgement {
 }
 
 // Chances are what a Pass of j rests on: the clients that a wrong limiter could have admitted too much. At
-// least half of those that were sent more than the limit admits must have been answered.
+// least half of those that were sent more than the limit admits must have been answered. If clients came back
+// after something that may have made the target forget them, a Pass also needs one that shows it, and rests
+// on these.
 func (j *Judgement) Chances() Chances {
-	asked, tested := 0, 0
+	asked, tested, returned, remembered, others := 0, 0, 0, 0, 0
 	for i := range j.Partitions {
-		if j.Partitions[i].Asked {
-			asked++
-		}
-		if j.Partitions[i].Tested {
-			tested++
-		}
+		p := &j.Partitions[i]
+		asked, tested = asked+one(p.Asked), tested+one(p.Tested)
+		returned, remembered = returned+one(p.Returned), remembered+one(p.Remembered)
+		others = max(others, p.Others)
 	}
-	return Chances{Seen: tested, Demanded: max(1, (asked+1)/2),
+	over := Chances{Seen: tested, Demanded: max(1, (asked+1)/2),
 		Of: "clients that were answered more often than the limit admits"}
+	if returned == 0 || over.Short() != "" {
+		return over
+	}
+	back := Of(remembered, "clients that came back before their quota did")
+	if others > 0 {
+		back.Of += fmt.Sprintf(", after %s others", text.Thousands(others))
+	}
+	return back
+}
+
+// one is 1 for true.
+func one(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // Weigh makes a Pass of j that rests on too few chances Inconclusive (too-few). Other recordings do not

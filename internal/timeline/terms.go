@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"slices"
+	"time"
 )
 
 // Terms are the terms by which a recording was judged when it was made, so that it can be judged alike again.
@@ -21,6 +22,20 @@ type Terms struct {
 	Rate       float64 `json:"rate_resolution,omitempty"`
 	// SingleUnits: each request counts one unit, whatever cost was sent, since the target charges none.
 	SingleUnits bool `json:"single_units,omitempty"`
+	// Breaks are what may have made the target forget its clients, in the order of time. nil: nothing.
+	Breaks []Break `json:"breaks,omitempty"`
+}
+
+// Break is something that may have made the target forget its clients: an event, such as a restart, or many
+// other clients that came. A client that asked before From and not again until To came back after it.
+type Break struct {
+	// Phase is that of the event, or of the others.
+	Phase string        `json:"phase"`
+	From  time.Duration `json:"from_ns"`
+	To    time.Duration `json:"to_ns"`
+	// Others is how many other clients came, 0 for an event, and Answered how many of them got an answer.
+	Others   int `json:"others,omitempty"`
+	Answered int `json:"answered,omitempty"`
 }
 
 // PhaseLimit is a limit as a SPEC, and the phases whose requests it counts. No phases means all requests.

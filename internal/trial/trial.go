@@ -196,6 +196,7 @@ func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoi
 	if tl.Header.Judged = terms(s, &timeline.Timeline{}); has.unknown > 0 {
 		tl.Header.Judged = terms(s, tl)
 	}
+	tl.Header.Judged.Breaks = breaks(s, tl)
 	if o.Recorded != nil {
 		kept := *tl
 		if ends.assumed {
@@ -318,9 +319,9 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	counted := tallying(out, tl)
 	out.Claims = nil
 	defer doubtAnswers(out)
+	tl.Header.Judged.Breaks = breaks(s, tl)
 	if s.Expect.Conformance != scenario.NoConformance {
 		c, j := charged(tl, s)
-		c = remembered(c, j, s, tl)
 		out.Header.Judged = tl.Header.Judged
 		out.Judgement, out.Claims = j, append(out.Claims, c)
 	}
