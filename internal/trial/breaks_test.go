@@ -76,14 +76,14 @@ func TestOtherScenariosShowNoEvent(t *testing.T) {
 		}
 		_, all := Together([]result.Scenario{coarse, exact})
 		if all[0].Verdict != want {
-// TestCheckSettlesTheChancesOfARun: a kept recording knows its events, so check gives the verdict of the run:
-// for a right target near, and where the quota was back before anybody could see that it was forgotten.
+			t.Errorf("a restart of %s beside an exact burst: got %s, want %s: %s", takes, all[0].Verdict, want,
+				explain(all[0]))
 		}
 	}
 }
 
-// TestCheckSettlesTheChancesOfARun: a kept recording knows its events, so that check gives the verdict of the
-// run: for a right target near, and where the quota was back before anybody could see that it was forgotten.
+// TestCheckSettlesTheChancesOfARun: a kept recording knows its events, so check gives the verdict of the run:
+// for a right target near, and where the quota was back before anybody could see that it was forgotten.
 func TestCheckSettlesTheChancesOfARun(t *testing.T) {
 	for _, s := range bundled(t, scenario.ParseOptions{Limit: "token-bucket,rate=20/s,burst=20"},
 		"restart", "store-outage", "hot-reload", "identity-isolation") {
