@@ -76,8 +76,8 @@ func TestOtherScenariosShowNoEvent(t *testing.T) {
 		}
 		_, all := Together([]result.Scenario{coarse, exact})
 		if all[0].Verdict != want {
-			t.Errorf("a restart of %s beside an exact burst: got %s, want %s: %s", takes, all[0].Verdict, want,
-				explain(all[0]))
+			t.Errorf("a restart of %s beside an exact burst: got %s, want %s: %s", takes,
+				all[0].Verdict, want, explain(all[0]))
 		}
 	}
 }
