@@ -18,6 +18,10 @@ import (
 func TestAxesHoldTheirOwnLimiter(t *testing.T) {
 	cases := []struct{ right, wrong string }{
 		{"token-bucket,rate=1..2/20ns,burst=2..3,ban=25ns", "token-bucket,rate=1..2/20ns,burst=2..3"},
+		{"token-bucket,rate=1/20ns,burst=2,ban=25ns,growth=2,max=100ns",
+			"token-bucket,rate=1/20ns,burst=2,ban=25ns"},
+		{"token-bucket,rate=1/20ns,burst=2,ban=25ns",
+			"token-bucket,rate=1/20ns,burst=2,ban=25ns,growth=2,max=100ns"},
 		{"token-bucket,rate=1/20ns,burst=3,ttl=15ns", "token-bucket,rate=1/20ns,burst=3"},
 		{"sliding-window-log,rate=3/60ns,ttl=15ns", "sliding-window-log,rate=3/60ns"},
 		{"fixed-window,rate=3/60ns,phase=10ns,ttl=15ns", "fixed-window,rate=3/60ns,phase=10ns"},

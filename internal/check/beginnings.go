@@ -27,9 +27,9 @@ func (w Windows) Anywhere() bool { return w.Begin.To-w.Begin.From >= w.Every-1 }
 
 // WindowsOf returns where the windows of p begin, as far as p and the clock of a recording tell. Of a window
 // in slots it returns the slots. ok=false: p has no such windows, requests open them, or their length is a
-// range.
+// range or that of calendar days.
 func WindowsOf(p spec.Policy, h timeline.Header) (w Windows, ok bool) {
-	if !p.Windowed() || p.Align == spec.AlignFirst || p.PerTo > 0 {
+	if !p.Windowed() || p.Align == spec.AlignFirst || p.PerTo > 0 || p.Align == spec.AlignCalendar {
 		return Windows{}, false
 	}
 	box, _ := PhasesOf(p, h)

@@ -93,7 +93,8 @@ func (c *Case) prepare(p *Part) {
 	}
 	made := map[kind]*history.History{}
 	for _, pol := range c.Limit {
-		w := kind{history.Widen(c.Rec.Header, pol.Tick, pol.TickSet), history.StayOf(pol)}
+		w := kind{history.Widen(c.Rec.Header, pol.Tick, pol.TickSet).On(pol, c.Rec.Header),
+			history.StayOf(pol)}
 		if made[w] == nil {
 			made[w] = c.Edges.History(p.Obs, w.Widening, c.End, w.Stay)
 			if len(made[w].All) == 0 || p.Seen.Known > 0 && c.Edges != nil && !made[w].Known() {

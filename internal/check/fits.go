@@ -54,8 +54,12 @@ func FitsSpan(h *timeline.Header, limit spec.Limit, begin, end time.Duration, un
 	span := min(int64(end), history.MaxTime) - int64(begin) + 2*int64(h.ClockError) + int64(h.Tick)
 	span += 2 * int64(h.Drift(time.Duration(max(span, 0))))
 	for _, p := range limit {
+		if p.Align == spec.AlignCalendar && h.Started.IsZero() {
+			return fmt.Errorf("check: %s: the recording does not say when it began, so that no calendar day "+
+				"is known (declare a window without a zone)", p)
+		}
 		if span < 0 || span > history.MaxTime/4 || int64(p.Rate.Per) > history.MaxTime/4 ||
-			!limiter.FitsEnds(p, span+int64(p.Tick), units) {
+			p.Align != spec.AlignCalendar && !limiter.FitsEnds(p, span+int64(p.Tick), units) {
 			return fmt.Errorf("check: %s over %s: %w", p.Algorithm, end, ErrTooLarge)
 		}
 	}

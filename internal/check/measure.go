@@ -85,7 +85,7 @@ func (c *Case) measureOne(p *Part, i int, pol spec.Policy, ask *limiter.Scratch)
 // measure measures the burst, the rate and the phase.
 func (m Gauge) measure(pol spec.Policy) result.Measured {
 	out := result.Measured{Burst: m.burst(pol)}
-	if pol.InFlight() || pol.HasWindow() && len(m.History.Denied) == 0 &&
+	if pol.InFlight() || pol.Align == spec.AlignCalendar || pol.HasWindow() && len(m.History.Denied) == 0 &&
 		history.Volume(m.History.All) <= pol.Full() {
 		// It has no rate, or windows of any length and phase admit all of it.
 		return out

@@ -21,6 +21,9 @@ func PhasesOf(p spec.Policy, h timeline.Header) (box history.Interval, shared bo
 		return history.Interval{}, false
 	}
 	switch p.Align {
+	case spec.AlignCalendar: // on its padded clock
+		at := int64(-p.Calendar().Padded(time.Duration(h.Started.UnixNano())) % p.LongestWindow())
+		return history.Interval{From: at, To: at}, true
 	case spec.AlignUnknown:
 		return all, false
 	case spec.AlignShared:
@@ -387,7 +390,12 @@ func JudgeOne(h *history.History, b limiter.Bound, mode result.Conformance) *lim
 		if out := limiter.UnexplainedBy(h, b); len(out) > 0 {
 			return limiter.UnderBreach(h, b, slices.Min(out))
 		}
-		return limiter.NoFirst(h, b)
+		if br := limiter.NoFirst(h, b); br != nil {
+			return br
+		}
+	}
+	if mode == "" || mode == result.Exact {
+		return limiter.Banned(h, b)
 	}
 	return nil
 }

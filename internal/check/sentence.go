@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -95,8 +96,19 @@ func (s Sentence) inWindows(br *limiter.Breach) string {
 			br.Windows*s.Pol.Slots, s.Pol.Slot(), times(br.Windows, s.Pol.Rate.N, br.Bound))
 	}
 	return fmt.Sprintf(", in %s; at most %s are possible",
-		plural(br.Windows, "window", "windows")+" of "+s.Pol.Rate.Per.String(),
+		plural(br.Windows, "window", "windows")+" of "+s.window(),
 		times(br.Windows, s.Pol.Rate.N, br.Bound))
+}
+
+// window names the length of the windows.
+func (s Sentence) window() string {
+	switch {
+	case s.Pol.Align != spec.AlignCalendar:
+		return s.Pol.Rate.Per.String()
+	case s.Pol.Rate.Per == spec.Month:
+		return "a calendar month (" + cmp.Or(s.Pol.Zone, "UTC") + ")"
+	}
+	return "a calendar day (" + cmp.Or(s.Pol.Zone, "UTC") + ")"
 }
 
 // AllowedOf adds up the units of the admissions among events.

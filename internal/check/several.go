@@ -15,7 +15,7 @@ import (
 // with the exact search of all policies together.
 func (c *Case) judgeSeveral() {
 	Each(len(c.Parts), func(i int) { c.BoundSeveral(c.Parts[i]) })
-	if c.BoundsOnly || c.O.Conformance != "" && c.O.Conformance != result.Exact {
+	if c.BoundsOnly || c.dated() || c.O.Conformance != "" && c.O.Conformance != result.Exact {
 		return
 	}
 	groups := [][]*Part{c.Parts}
@@ -30,6 +30,12 @@ func (c *Case) judgeSeveral() {
 			c.searchSeveral(groups[i])
 		}
 	})
+}
+
+// dated tells whether a policy counts by calendar days. Its intervals are on a clock of its own then, so that
+// no search has the policies together.
+func (c *Case) dated() bool {
+	return slices.ContainsFunc(c.Limit, func(p spec.Policy) bool { return p.Align == spec.AlignCalendar })
 }
 
 // sharedPhases tells whether some phase is open, and every open phase is the same in all partitions.
@@ -86,7 +92,7 @@ func (c *Case) severalBound(p *Part, br *limiter.Breach, pol spec.Policy,
 // complete returns the events of a breach, and the events without which they cannot be judged: the requests
 // that place its windows, or that created its bucket.
 func (c *Case) complete(p *Part, br *limiter.Breach) []history.Event {
-	if slices.ContainsFunc(c.Limit, limiter.Anchored) {
+	if c.dated() || slices.ContainsFunc(c.Limit, limiter.Anchored) {
 		return EventsOf([]*limiter.Breach{br})
 	}
 	joint, named := c.Jointly(p), br.Events

@@ -109,7 +109,7 @@ func (s *sharpener) burst(i int, iv *result.Interval) {
 // rate sharpens the interval of rates of policy i, by the times in which its units come back.
 func (s *sharpener) rate(i int, iv *result.Interval) {
 	p := s.c.declared[i]
-	if p.InFlight() {
+	if p.InFlight() || p.Align == spec.AlignCalendar {
 		return
 	}
 	if !p.HasWindow() {

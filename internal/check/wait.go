@@ -49,7 +49,7 @@ func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time
 // window where that is not known.
 func untilWindowEnds(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	box, shared := PhasesOf(p, h)
-	if !shared || !o.Answered || p.Slots > 1 {
+	if !shared || !o.Answered || p.Slots > 1 || p.Align == spec.AlignCalendar {
 		return p.LongestWindow()
 	}
 	w := limiter.NewGrid(p, box.From, box.To)

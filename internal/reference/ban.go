@@ -10,9 +10,12 @@ import (
 //
 //	denied            denied: not renewed        asks the limiter inside again
 //	  |----- ban --------x---------------------)|
+//
+// With growth, each ban lasts that many times longer than the one before, up to most.
 type banned struct {
-	inside part
-	ban    time.Duration
+	inside    part
+	ban, most time.Duration
+	growth    int64
 }
 
 // banState holds the largest time seen. on: a ban lasts since begun.
@@ -20,6 +23,8 @@ type banState struct {
 	inside      State
 	last, begun time.Duration
 	on          bool
+	// length is that of the latest ban; 0: there was none.
+	length time.Duration
 }
 
 // Init returns the state of a partition that was not asked for yet.
@@ -40,8 +45,8 @@ func (l banned) at(s State, at time.Duration) (v banState, rest time.Duration) {
 	if !v.on {
 		return v, 0
 	}
-	if past := since(v.last, v.begun); past < uint64(l.ban) {
-		return v, l.ban - time.Duration(past)
+	if past := since(v.last, v.begun); past < uint64(v.length) {
+		return v, v.length - time.Duration(past)
 	}
 	v.on, v.begun = false, 0
 	return v, 0
@@ -65,11 +70,22 @@ func (l banned) settle(s State, at time.Duration, cost int64, allow bool) (State
 	}
 	v.on = l.inside.wait(v.inside, v.last, cost) > 0
 	if v.on {
-		v.begun = v.last
+		v.begun, v.length = v.last, l.next(v.length)
 	}
 	var delay time.Duration
 	v.inside, delay = l.inside.settle(v.inside, v.last, cost, allow)
 	return v, delay
+}
+
+// next returns the length of the ban after one that was so long.
+func (l banned) next(length time.Duration) time.Duration {
+	switch {
+	case length == 0 || l.growth < 2:
+		return l.ban
+	case length > l.most/time.Duration(l.growth):
+		return l.most
+	}
+	return length * time.Duration(l.growth)
 }
 
 func (l banned) view(s State, at time.Duration) (int64, time.Duration) {

@@ -28,6 +28,8 @@ var contractSpecs = []string{
 	"token-bucket,rate=3/100ns,burst=5,start=empty,refill=interval,fill=9",
 	"token-bucket,rate=10/1us,burst=5,tick=30ns",
 	"token-bucket,rate=10/1us,burst=5,ban=700ns",
+	"token-bucket,rate=10/1us,burst=5,ban=70ns,growth=3,max=700ns",
+	"sliding-window-log,rate=5/1us,tick=7ns,ban=70ns,growth=2,max=70ns",
 	"token-bucket,rate=10/1us,burst=5,ttl=250ns",
 	"sliding-window-log,rate=5/1us,ttl=400ns..500ns",
 	"fixed-window,rate=5/1us,align=first,ttl=300ns,tick=7ns",

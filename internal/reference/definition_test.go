@@ -121,10 +121,14 @@ func (d *definition) remaining(at time.Duration) (n int64) {
 func (d *definition) inBan(k int, at time.Duration) bool {
 	p := d.limit[k]
 	now := clock(p, at)
+	length := p.Ban
 	for _, a := range d.past {
 		if a.refused[k] && !a.banned[k] {
-			if age := new(big.Rat).Sub(now, clock(p, a.at)); age.Cmp(rat(int64(p.Ban))) < 0 {
+			if age := new(big.Rat).Sub(now, clock(p, a.at)); age.Cmp(rat(int64(length))) < 0 {
 				return true
+			}
+			if p.Growth > 0 {
+				length = min(length*time.Duration(p.Growth), p.BanMost)
 			}
 		}
 	}

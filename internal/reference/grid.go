@@ -14,6 +14,9 @@ type grid struct {
 
 // newGrid returns the grid of p. An unknown alignment has phase 0, a range of phases the first of them.
 func newGrid(p spec.Policy) grid {
+	if c := p.Calendar(); !c.IsZero() { // dated pads its windows
+		return grid{window: c.Longest()}
+	}
 	return grid{window: p.Rate.Per, phase: p.PhaseFrom, first: p.Align == spec.AlignFirst}
 }
 

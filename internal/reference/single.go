@@ -49,7 +49,10 @@ func limiterOf(p spec.Policy) part {
 		l = expiring{l, p.TTL}
 	}
 	if p.Ban > 0 {
-		l = banned{l, p.Ban}
+		l = banned{inside: l, ban: p.Ban, most: p.BanMost, growth: p.Growth}
+	}
+	if c := p.Calendar(); !c.IsZero() {
+		l = dated{l, c}
 	}
 	if p.Tick > 0 {
 		l = ticked{l, p.Tick}

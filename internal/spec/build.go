@@ -30,6 +30,7 @@ var keys = []key{
 	{"phase", inWindows, readPhase},
 	{"align", inWindows, readWord("align", func(p *Policy, w Align) { p.Align = w }, AlignClock, AlignFirst,
 		AlignUnknown, AlignShared)},
+	{"zone", inFixedWindow, readZone},
 	{"slots", inFixedWindow, readCount("slots", 1, func(p *Policy, n int64) { p.Slots = n })},
 	{"refresh", inFixedWindow, readWord("refresh", func(p *Policy, w Refresh) { p.Refresh = w },
 		RefreshNone, RefreshAdmitted, RefreshAll)},
@@ -45,6 +46,8 @@ var keys = []key{
 		Closed)},
 	{"ban", inRated, readRange("ban", readDuration,
 		func(p *Policy, from, to time.Duration) { p.Ban, p.BanTo = from, to })},
+	{"growth", inRated, readCount("growth", 2, func(p *Policy, n int64) { p.Growth = n })},
+	{"max", inRated, readTime("max", func(p *Policy, d time.Duration) { p.BanMost = d })},
 	{"ttl", inRated, readRange("ttl", readDuration,
 		func(p *Policy, from, to time.Duration) { p.TTL, p.TTLTo = from, to })},
 	{"charge", inCharged, readWord("charge", func(p *Policy, w Charge) { p.Charge = w }, ChargeDecision,
@@ -71,9 +74,7 @@ func Keys(a Algorithm) []string {
 }
 
 // Build makes a policy of its algorithm and of separate keys and values, as they stand in a scenario file or
-// in a SPEC. The keys are rate, limit, burst, queue, undelayed, start, phase, align, slots, refresh, count,
-// refill, fill, rounding, tick, boundary, ban, ttl, charge, hold and linger, each where it has a meaning for
-// the algorithm. It returns a complete policy, or every mistake: those at pairs in their order.
+// in a SPEC. Each key of Keys may stand where it has a meaning for the algorithm. It returns a complete policy, or every mistake: those at pairs in their order.
 func Build(algorithm string, pairs []Pair) (Policy, []KeyError) {
 	return build(algorithm, pairs, false)
 }
@@ -224,6 +225,11 @@ func (b *builder) read(i int, pair Pair, in family) {
 
 // readRate reads rate=N/PER. N may be a range A..B, and so may PER.
 func readRate(p *Policy, value string) (wrong *Problem) {
+	if number, month := strings.CutSuffix(value, "/month"); month {
+		p.Rate, wrong = parseRate(number + "/s")
+		p.Rate.Per = Month
+		return wrong
+	}
 	if !strings.Contains(value, "..") {
 		p.Rate, wrong = parseRate(value)
 		return wrong

@@ -45,8 +45,10 @@ func (b *builder) checkTogether(in family) {
 	b.checkPlaced()
 	b.checkAmounts()
 	b.checkSpans()
+	b.checkGrowth()
 	b.checkRefresh()
 	b.checkCharge(in)
+	b.checkCalendar(in)
 	if b.bad["rate"] || b.policy.Rate.N == 0 || in&inConcurrency != 0 || !b.checkWindow(in) {
 		return
 	}
@@ -103,6 +105,41 @@ func (b *builder) checkSpans() {
 				"0s means that there is none; a range must begin above it",
 				fmt.Sprintf("write \"1ns..%s\"", durationText(span.to))})
 		}
+	}
+}
+
+// checkGrowth reports what does not go with bans that grow.
+func (b *builder) checkGrowth() {
+	p := &b.policy
+	_, grows := b.given["growth"]
+	_, most := b.given["max"]
+	if b.bad["growth"] || b.bad["max"] || b.bad["ban"] || !grows && !most {
+		return
+	}
+	switch {
+	case !grows:
+		b.fail("max", false, Problem{`key "max"`, "only a ban that grows has a longest", `add "growth=2"`})
+	case p.Ban == 0:
+		b.fail("growth", false, Problem{`key "growth"`, "it says how many times longer each ban is",
+			`add "ban=1s"`})
+	case !most:
+		b.fail("growth", false, Problem{`key "growth"`, "bans do not grow for ever", `add "max=1m"`})
+	case p.BanTo > 0 || p.BanMost < p.Ban:
+		b.fail("max", true, Problem{fmt.Sprintf("max %q", durationText(p.BanMost)),
+			"the first ban is one value, and the longest is no shorter", ""})
+	}
+	for _, name := range []string{"ttl", "charge"} {
+		if _, given := b.given[name]; given && !b.bad[name] {
+			b.fail(name, false, Problem{fmt.Sprintf("key %q", name),
+				"no client with a ban that grows is forgotten", "remove one of them"})
+		}
+	}
+	if _, given := b.given["count"]; given && p.Count != CountAdmitted && !b.bad["count"] {
+		b.fail("count", true, Problem{fmt.Sprintf("count %q", string(p.Count)),
+			"with bans that grow, admitted requests are counted", "remove it"})
+	}
+	if p.Align == AlignFirst && p.Weighs() && !b.bad["align"] {
+		b.fail("align", true, Problem{`align "first"`, "bans grow beside windows of a known phase", "remove it"})
 	}
 }
 

@@ -48,7 +48,8 @@ func TestEveryKeyIsExplained(t *testing.T) {
 // again by it.
 func TestEveryKeyIsPrinted(t *testing.T) {
 	values := map[string]string{"N/PER": "3/7s", "N": "3", "N or A..B": "3..4", "D": "3s",
-		"D or A..B": "3s..4s", "A..B or A..": "1s..2s"}
+		"D or A..B": "3s..4s", "A..B or A..": "1s..2s",
+		"a name such as Asia/Shanghai": "Asia/Shanghai"}
 	for i, d := range KeyDocs() {
 		said := []string{values[d.Values]}
 		if d.Values == "" {

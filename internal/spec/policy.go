@@ -55,6 +55,8 @@ const (
 	AlignUnknown Align = "unknown"
 	AlignShared  Align = "shared"
 	AlignPhase   Align = "phase"
+	// AlignCalendar, set by zone=NAME or N/month: windows are the calendar days or months of a zone.
+	AlignCalendar Align = "calendar"
 )
 
 // Refresh says which requests start the open window anew.
@@ -159,6 +161,8 @@ type Policy struct {
 	// closed interval of phases of AlignPhase, 0 <= PhaseFrom <= PhaseTo < Rate.Per.
 	Align              Align
 	PhaseFrom, PhaseTo time.Duration
+	// Zone is the time zone of AlignCalendar, a name of the IANA database; empty: UTC.
+	Zone string
 	// Slots is into how many sub-windows of one length the window is divided, at least 2; 0: it is not
 	// divided. The quota is then that of each slot together with the Slots-1 before it. Slots begin where
 	// windows would.
@@ -177,6 +181,10 @@ type Policy struct {
 	// Ban is how long a partition is denied after a denial, 0: it is not. BanTo is the longest ban of a
 	// range, 0: it is one value.
 	Ban, BanTo time.Duration
+	// Growth is how many times longer each ban is than the one before, up to BanMost; 0: all last alike.
+	// Nothing makes the next one shorter again.
+	Growth  int64
+	BanMost time.Duration
 	// TTL is how long the state of a partition is kept after its last request, 0: long enough. TTLTo is the
 	// longest of a range, 0: it is one value. A TTL that is too short for the limiter gives an idle partition
 	// a fresh start early.
@@ -245,13 +253,23 @@ func (p Policy) Missing() int64 {
 }
 
 // LongestWindow returns the longest that a window of p can be: Rate.Per, or the upper end of its range.
-func (p Policy) LongestWindow() time.Duration { return max(p.Rate.Per, p.PerTo) }
+func (p Policy) LongestWindow() time.Duration {
+	if c := p.Calendar(); !c.IsZero() {
+		return c.Longest()
+	}
+	return max(p.Rate.Per, p.PerTo)
+}
 
 // Slot returns the length of the window, or of each slot of it, rounded down.
-func (p Policy) Slot() time.Duration { return p.Rate.Per / time.Duration(max(p.Slots, 1)) }
+func (p Policy) Slot() time.Duration {
+	if c := p.Calendar(); !c.IsZero() {
+		return c.Longest()
+	}
+	return p.Rate.Per / time.Duration(max(p.Slots, 1))
+}
 
-// LongestBan returns the longest that a ban of p can be: Ban, or the upper end of its range.
-func (p Policy) LongestBan() time.Duration { return max(p.Ban, p.BanTo) }
+// LongestBan returns the longest that a ban of p can be: Ban, the upper end of its range, or BanMost.
+func (p Policy) LongestBan() time.Duration { return max(p.Ban, p.BanTo, p.BanMost) }
 
 // Recovery returns the silence after which p is as good as new, whatever came before, rounded up to the
 // nanosecond. It is the time that a bucket needs to fill from empty, one window, or two for the sliding

@@ -30,6 +30,10 @@ func Parse(spec string) (Limit, error) {
 		limit = append(limit, policies...)
 		at += len(text) + 1
 	}
+	if len(limit) > 1 && slices.ContainsFunc(limit, func(p Policy) bool { return p.Growth > 0 }) {
+		problems = append(problems, SpecError{Problem{`key "growth"`,
+			"a limit whose bans grow is judged alone, and this one has several parts", ""}, 1})
+	}
 	if problems != nil {
 		slices.SortStableFunc(problems, func(a, b SpecError) int { return a.Column - b.Column })
 		return nil, &ParseError{Spec: spec, Problems: problems}
@@ -87,9 +91,10 @@ func (p Policy) String() string {
 		phase += ".." + durationText(p.PhaseTo)
 	}
 	pair("phase", phase, p.Align == AlignPhase)
-	if p.Align != AlignPhase {
+	if p.Align != AlignPhase && p.Align != AlignCalendar {
 		word("align", string(p.Align), string(AlignClock))
 	}
+	pair("zone", p.Zone, p.Zone != "")
 	pair("slots", strconv.FormatInt(p.Slots, 10), p.Slots != 0)
 	word("refresh", string(p.Refresh), string(RefreshNone))
 	word("count", string(p.Count), string(CountAdmitted))
@@ -105,6 +110,8 @@ func (p Policy) String() string {
 		return durationText(from) + ".." + durationText(to)
 	}
 	pair("ban", span(p.Ban, p.BanTo), p.Ban != 0)
+	pair("growth", counts(p.Growth, 0), p.Growth != 0)
+	pair("max", durationText(p.BanMost), p.BanMost != 0)
 	pair("ttl", span(p.TTL, p.TTLTo), p.TTL != 0)
 	word("charge", string(p.Charge), string(ChargeDecision))
 	pair("hold", p.holdText(), p.HoldLeast != 0 || p.HoldMost != 0)

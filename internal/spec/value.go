@@ -41,8 +41,11 @@ func ParseDuration(s string) (time.Duration, error) {
 
 // String returns the rate in canonical form: 10/s, 100/1m, 5/1m30s, 1000/1d.
 func (r Rate) String() string {
-	if r.Per == time.Second {
+	switch r.Per {
+	case time.Second:
 		return strconv.FormatInt(r.N, 10) + "/s"
+	case Month:
+		return strconv.FormatInt(r.N, 10) + "/month"
 	}
 	return strconv.FormatInt(r.N, 10) + "/" + durationText(r.Per)
 }

@@ -129,7 +129,7 @@ func ownClock(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline,
 // readsClock tells whether a limit of s has windows that are aligned to the wall clock.
 func readsClock(s *scenario.Scenario) bool {
 	byClock := func(p spec.Policy) bool {
-		return p.Windowed() && (p.Align == "" || p.Align == spec.AlignClock)
+		return p.Windowed() && (p.Align == "" || p.Align == spec.AlignClock || p.Align == spec.AlignCalendar)
 	}
 	if slices.ContainsFunc(s.Limit, byClock) {
 		return true

@@ -29,6 +29,21 @@ type Edges struct {
 	Opened bool
 }
 
+// on returns the edges on the clock of a widening. The error of the target's clock moves both inwards.
+func (e *Edges) on(w Widening) *Edges {
+	if w.calendar.IsZero() {
+		return e
+	}
+	out := *e
+	if e.From > 0 {
+		out.From = max(w.at(e.From+w.Right), 1)
+	}
+	if e.Until != MaxTime {
+		out.Until = w.at(e.Until - w.Right)
+	}
+	return &out
+}
+
 // Trim returns the events of a partition that can be judged, ascending by Start, each with what it can prove.
 // It may change all.
 func (e *Edges) Trim(all []Event) []Event {

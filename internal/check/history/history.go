@@ -9,6 +9,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -60,8 +61,31 @@ type Ending struct{ End, Cost int64 }
 
 // Widening is by how much intervals grow, in nanoseconds. Left has the tick of the limiter's clock and the
 // error of the recording's clock; Right has that error alone. Tick is the part of Left that is the tick.
-// DriftPPM is the drift between the two clocks, in parts per million; both ends grow by it.
-type Widening struct{ Left, Right, Tick, DriftPPM int64 }
+// DriftPPM is the drift between the two clocks, in parts per million; both ends grow by it. Intervals on the
+// padded clock of a calendar, unless it is zero, have the time since it showed Began.
+type Widening struct {
+	Left, Right, Tick, DriftPPM int64
+	calendar                    spec.Calendar
+	began                       time.Duration
+}
+
+// On returns w for the calendar of p, if it has one. The target's clock says when its days begin, so its
+// error counts.
+func (w Widening) On(p spec.Policy, h timeline.Header) Widening {
+	if c := p.Calendar(); !c.IsZero() {
+		w.calendar, w.began = c, time.Duration(h.Started.UnixNano())
+		w.Left, w.Right = w.Left+int64(h.WallError), w.Right+int64(h.WallError)
+	}
+	return w
+}
+
+// at returns the instant t of the recording on the clock of the calendar.
+func (w Widening) at(t int64) int64 {
+	if w.calendar.IsZero() || t >= MaxTime || t <= MinTime {
+		return t
+	}
+	return int64(w.calendar.Padded(w.began+time.Duration(t)) - w.calendar.Padded(w.began))
+}
 
 // Drift returns by how much the clocks may have come apart by the instant t, in nanoseconds.
 func (w Widening) Drift(t int64) int64 {
@@ -90,7 +114,7 @@ func (e *Edges) History(obs []Observation, w Widening, end int64, stays ...Stay)
 		}
 	}
 	if e != nil {
-		h.All = e.Trim(h.All)
+		h.All = e.on(w).Trim(h.All)
 	}
 	h.Split()
 	return h
@@ -105,8 +129,8 @@ func NewEvent(o *Observation, w Widening, end int64) Event {
 	}
 	s := int64(o.Sent)
 	e = max(e, s)
-	return Event{Start: s - w.Left - w.Drift(s), End: e + w.Right + w.Drift(e), Cost: max(o.Cost, 1),
-		Outcome: o.Outcome, Seq: o.Seq}
+	return Event{Start: w.at(s - w.Left - w.Drift(s)), End: w.at(e + w.Right + w.Drift(e)),
+		Cost: max(o.Cost, 1), Outcome: o.Outcome, Seq: o.Seq}
 }
 
 // Split fills the derived slices of h from h.All. It reuses the memory of these slices.

@@ -14,6 +14,8 @@ import (
 type banned struct {
 	Bound
 	ban int64
+	// growth, unless nil, says how bans grow; ban is then the longest.
+	growth *growth
 	// crowd: NoFirst is asked, as the first denial bans the others. It is not asked where a denied request
 	// may be the one from which windows, batches or a level count.
 	crowd bool
@@ -22,8 +24,9 @@ type banned struct {
 // newBanned returns the bound of p. A denied request is counted only where no ban is on, and no single denial
 // is sure of that. So over-admission is asked of the admissions alone.
 func newBanned(p spec.Policy, from, to int64, others bool) Bound {
-	crowd := !others && p.Align != spec.AlignFirst && p.Refill != spec.RefillInterval && !StartsLow(p)
-	out := banned{plainBound(p, from, to, others), int64(p.LongestBan()), crowd}
+	crowd := !others && p.Growth == 0 && p.Align != spec.AlignFirst && p.Refill != spec.RefillInterval &&
+		!StartsLow(p)
+	out := banned{plainBound(p, from, to, others), int64(p.LongestBan()), growthOf(p), crowd}
 	if p.Count != spec.CountAll {
 		return out
 	}
@@ -81,7 +84,7 @@ func (l *longest) other(seq int) int64 {
 
 func (b banned) Scope() Scope {
 	of := b.Bound.Scope()
-	of.Memory, of.Ban, of.Crowd = of.Memory+b.ban, b.ban, b.crowd
+	of.Memory, of.Ban, of.Crowd, of.Growth = of.Memory+b.ban, b.ban, b.crowd, b.growth
 	return of
 }
 

@@ -34,6 +34,8 @@ type Scope struct {
 	Low bool
 	// Ban is how long a denial explains the denials after it; 0: it explains none.
 	Ban int64
+	// Growth, unless nil, says how bans grow; Ban is then the longest.
+	Growth *growth
 	// Silence is how long a silence must be to end a window that requests renew. Every: denied requests renew
 	// the window too. Silence is 0 where Memory says all.
 	Silence int64
@@ -119,6 +121,9 @@ func UnexplainedBy(h *history.History, b Bound) []int32 {
 		counted = chargesOf(h).Possible
 	}
 	out := unexplained(h, b.Usage(h), counted, of.All)
+	if of.Growth != nil && !h.Joined(history.MaxTime) {
+		return of.Growth.unexplained(h, out)
+	}
 	if of.Ban > 0 {
 		return unbanned(h, out, of.Ban)
 	}
@@ -197,7 +202,8 @@ type Scratch struct{ sweep sweep }
 // Refutes tells whether JudgeOne would return a breach.
 func (a *Scratch) Refutes(h *history.History, b Bound, mode result.Conformance) bool {
 	return mode != result.LowerBound && b.Over(h) != nil ||
-		mode != result.UpperBound && (a.under(h, b) || NoFirst(h, b) != nil)
+		mode != result.UpperBound && (a.under(h, b) || NoFirst(h, b) != nil) ||
+		(mode == "" || mode == result.Exact) && Banned(h, b) != nil
 }
 
 // under tells whether UnexplainedBy would return any denial.

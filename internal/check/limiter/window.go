@@ -19,7 +19,11 @@ type Grid struct{ from, to, size, sizeTo int64 }
 
 // NewGrid returns the windows of p for a box of phases.
 func NewGrid(p spec.Policy, from, to int64) Grid {
-	return Grid{from, to, int64(p.Rate.Per), int64(p.LongestWindow())}
+	size := p.Rate.Per
+	if p.Align == spec.AlignCalendar { // on its padded clock
+		size = p.LongestWindow()
+	}
+	return Grid{from, to, int64(size), int64(p.LongestWindow())}
 }
 
 // FirstOf returns the smallest window that an interval which starts at s may touch.
