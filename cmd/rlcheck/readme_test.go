@@ -260,7 +260,7 @@ func TestReadmeNames(t *testing.T) {
 		}
 	}
 	specs := 0
-	for _, m := range regexp.MustCompile(`[a-z]+(-[a-z]+)+,rate=[a-z0-9=/,.-]*[a-z0-9]`).FindAllString(text,
+	for _, m := range regexp.MustCompile(`[a-z]+(-[a-z]+)+,rate=[A-Za-z0-9=/_,.-]*[A-Za-z0-9]`).FindAllString(text,
 		-1) {
 		specs++
 		if _, err := spec.Parse(m); err != nil {

@@ -102,3 +102,35 @@ func TestLockoutsThatGrow(t *testing.T) {
 		t.Log(c.by, j.Verdict, j.Partitions[0].Findings)
 	}
 }
+
+// TestRightGrowingBansAreNeverAccused judges limiters whose bans grow under random traffic of some hundred
+// requests.
+func TestRightGrowingBansAreNeverAccused(t *testing.T) {
+	rounds, seeds := soakRounds(t, 200, 20000)
+	verdicts := map[result.Verdict]int{}
+	for round := range rounds * seeds {
+		r := rand.New(rand.NewPCG(soakSeed+42, uint64(round)))
+		limit := mustLimit(t, growingLimits[r.IntN(len(growingLimits))])
+		lim, err := reference.NewLimit(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		tl := honestTraffic(r, lim, limit)
+		if r.IntN(4) == 0 {
+			cutAmid(r, tl)
+		}
+		o := Options{SkipMeasure: r.IntN(4) > 0, Hint: r.IntN(9) == 0, Shared: r.IntN(9) == 0,
+			Conformance: []result.Conformance{"", "", result.UpperBound, result.LowerBound}[r.IntN(4)]}
+		j, err := Judge(tl, limit, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if verdicts[j.Verdict]++; j.Verdict == result.Fail {
+			t.Errorf("round %d, %s: accused: %+v", round, limit, j.Partitions)
+		}
+		if s := streamed(t, tl, limit, o, anyBeginning(r)); s.Verdict == result.Fail {
+			t.Errorf("round %d, %s: the stream accused: %+v", round, limit, s.Partitions)
+		}
+	}
+	t.Logf("%v", verdicts)
+}

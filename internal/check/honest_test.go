@@ -150,15 +150,15 @@ func randomPolicy(r *rand.Rand) string {
 	}
 	add(4, "count", "all", "own")
 	add(5, "tick", "50us", "1ms")
-	add(6, "ban", "200us", "4ms", "200us..4ms", "100us,growth=2,max=5ms")
+	add(6, "ban", "200us", "4ms", "200us..4ms")
 	add(6, "ttl", "300us", "5ms", "300us..5ms")
 	return strings.Join(keys, ",")
 }
 
 // TestEveryKeyIsDrawn: every key of a SPEC occurs among the random right limiters. Phases are drawn where
-// they place windows, zones by TestRightCalendarsAreNeverAccused.
+// they place windows, calendars and bans that grow by tests of their own.
 func TestEveryKeyIsDrawn(t *testing.T) {
-	drawn, r := map[string]bool{"phase": true, "zone": true}, rand.New(rand.NewPCG(1, 1))
+	drawn, r := map[string]bool{"phase": true, "zone": true, "growth": true, "max": true}, rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
 		for pair := range strings.SplitSeq(randomPolicy(r), ",") {
 			key, _, _ := strings.Cut(pair, "=")

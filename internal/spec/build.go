@@ -74,7 +74,8 @@ func Keys(a Algorithm) []string {
 }
 
 // Build makes a policy of its algorithm and of separate keys and values, as they stand in a scenario file or
-// in a SPEC. Each key of Keys may stand where it has a meaning for the algorithm. It returns a complete policy, or every mistake: those at pairs in their order.
+// in a SPEC. Each key of Keys may stand where it has a meaning for the algorithm. It returns a complete
+// policy, or every mistake: those at pairs in their order.
 func Build(algorithm string, pairs []Pair) (Policy, []KeyError) {
 	return build(algorithm, pairs, false)
 }

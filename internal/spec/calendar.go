@@ -138,7 +138,8 @@ func (b *builder) checkCalendar(in family) {
 		return
 	}
 	p.Align = AlignCalendar
-	for _, name := range []string{"align", "phase", "slots", "refresh", "ban", "growth", "max", "ttl", "charge"} {
+	for _, name := range []string{"align", "phase", "slots", "refresh", "ban", "growth", "max", "ttl",
+		"charge"} {
 		if _, given := b.given[name]; given && !b.bad[name] {
 			b.fail(name, false, Problem{fmt.Sprintf("key %q", name), why + " without it", "remove it"})
 		}

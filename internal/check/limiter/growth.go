@@ -85,24 +85,20 @@ func (g growth) banned(h *history.History, b Bound) *Breach {
 		return nil
 	}
 	bans, _ := g.lockouts(h, unexplained(h, b.Usage(h), h.Possible, false))
-	next := 0
 	for _, ban := range bans {
-		for ; next < len(h.Admitted) && h.Admitted[next].Start <= ban.until; next++ {
+		inside := func(ev history.Event) bool { return ev.Start > ban.until && ev.End < ban.begun+ban.length }
+		i := slices.IndexFunc(h.Admitted, inside)
+		if i < 0 {
+			continue
 		}
-		for i := next; i < len(h.Admitted) && h.Admitted[i].Start < ban.begun+ban.length; i++ {
-			ev := h.Admitted[i]
-			if ev.End >= ban.begun+ban.length {
-				continue
+		br := &Breach{Kind: result.NoExplanation, Windows: 1}
+		for _, ev := range h.All {
+			if ev.Start <= h.Admitted[i].End {
+				br.Events = append(br.Events, ev)
 			}
-			br := &Breach{Kind: result.NoExplanation, Windows: 1}
-			for _, before := range h.All {
-				if before.Start <= ev.End {
-					br.Events = append(br.Events, before)
-				}
-			}
-			br.Seen, br.Bound, br.Span = int64(len(br.Events)), int64(len(br.Events))-1, SpanOf(br.Events)
-			return br
 		}
+		br.Seen, br.Bound, br.Span = int64(len(br.Events)), int64(len(br.Events))-1, SpanOf(br.Events)
+		return br
 	}
 	return nil
 }
