@@ -25,6 +25,9 @@ func newLintCmd(e *cli.Env) *cobra.Command {
 		Short: "Find every mistake in scenario files, and what could be better",
 		Long: `Lint finds every mistake in scenario files and in rlcheck.yaml in one pass.
 
+Of an OpenAPI document it says which operations declare a response 429, Retry-After and a limit, and which do
+not. It reads one file of at most 1 MiB, in YAML or JSON.
+
 With --schema it prints a JSON Schema instead: scenario is for editors; the others are for programs. report is
 what run -o json prints, verdict what check -o json prints, compare what compare -o json prints, and identity
 what identify -o json prints.`,
@@ -56,7 +59,12 @@ func lintFiles(e *cli.Env, args []string) error {
 	for _, src := range given {
 		var warnings []tree.Problem
 		var err error
-		if filepath.Base(src.Name) == configName {
+		var declared *scenario.Declared
+		if scenario.IsOpenAPI(src.Text) {
+			var d scenario.Declared
+			d, warnings, err = scenario.LintOpenAPI(src.Text, src.Name)
+			declared = &d
+		} else if filepath.Base(src.Name) == configName {
 			_, err = scenario.ParseConfig(src.Text, src.Name, e.Getenv)
 		} else {
 			_, warnings, err = scenario.Lint(src.Text, src.Name, opts)
@@ -68,7 +76,9 @@ func lintFiles(e *cli.Env, args []string) error {
 		for _, w := range warnings {
 			e.Say.Resultf("%s\n", cli.Visible("warning: "+w.Error()))
 		}
-		if len(warnings) == 0 {
+		if declared != nil {
+			e.Say.Resultf("%s: %s\n", cli.Visible(src.Name), declared)
+		} else if len(warnings) == 0 {
 			e.Say.Resultf("%s: ok\n", cli.Visible(src.Name))
 		}
 	}

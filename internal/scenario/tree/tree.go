@@ -19,8 +19,11 @@ import (
 const maxDepth = 16
 
 // Document is what messages say of a file without a value: what such files have, what they are, and a mend,
-// which may be empty.
-type Document struct{ Has, Is, Mend string }
+// which may be empty. Foreign: others wrote the format, so all of YAML may stand in it.
+type Document struct {
+	Has, Is, Mend string
+	Foreign       bool
+}
 
 // Form is the form of a node.
 type Form uint8
@@ -158,7 +161,7 @@ func Parse(src []byte, file string, of Document) (*Node, Errors) {
 	if p, bad := oversized(int64(len(src)), file); bad {
 		return nil, Errors{p}
 	}
-	t := treeBuilder{file: file, text: splitLines(src)}
+	t := treeBuilder{file: file, text: splitLines(src), foreign: of.Foreign}
 	t.lines = max(1, len(t.text))
 	if p, bad := t.badCharacter(src); bad {
 		return nil, Errors{p}
@@ -205,7 +208,16 @@ type treeBuilder struct {
 	problems Errors
 	// aliased: values are missing because they were aliases.
 	aliased bool
+	// foreign: others wrote the format. values is how many of its values were read.
+	foreign bool
+	values  int
 }
+
+// The most values of a foreign document, its aliases written out, and how deeply it may nest.
+const (
+	mostForeign = 1 << 20
+	foreignDeep = 100
+)
 
 func (t *treeBuilder) add(n *yaml.Node, path, what, why, mend string) {
 	t.problems = append(t.problems,
@@ -215,15 +227,18 @@ func (t *treeBuilder) add(n *yaml.Node, path, what, why, mend string) {
 
 // convert returns the node for y, or nil if it is of no use.
 func (t *treeBuilder) convert(y *yaml.Node, path string, depth int) *Node {
-	if depth > maxDepth {
+	if t.values++; t.foreign && y.Kind == yaml.AliasNode && depth < foreignDeep && t.values < mostForeign {
+		return t.convert(y.Alias, path, depth+1)
+	}
+	if depth > maxDepth && (!t.foreign || depth > foreignDeep || t.values > mostForeign) {
 		t.add(y, "", "a value nested too deeply",
 			fmt.Sprintf("scenario files nest at most %d deep", maxDepth), "")
 		return nil
 	}
-	if y.Anchor != "" {
+	if y.Anchor != "" && !t.foreign {
 		t.add(y, path, "anchor "+Quote("&"+y.Anchor), "scenario files have no anchors", "write the value out")
 	}
-	if y.Style&yaml.TaggedStyle != 0 {
+	if y.Style&yaml.TaggedStyle != 0 && !t.foreign {
 		t.add(y, path, "tag "+Quote(y.Tag), "scenario files have no tags", "leave it out")
 	}
 	n := &Node{At: Position{Line: min(y.Line, t.lines), Col: y.Column}, Path: path}
