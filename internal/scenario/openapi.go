@@ -26,9 +26,9 @@ func (d Declared) String() string {
 		text.Plural(d.Operations, "operation"), d.Denials, d.Waits, d.Limits)
 }
 
-// LintOpenAPI says which operations of an OpenAPI document (3.x, or Swagger 2.0) declare how they are limited.
-// It warns of each that does not, in file order. A limit is a header field of a response such as
-// X-RateLimit-Limit or RateLimit, or an extension such as x-ratelimit. What another file declares is not seen.
+// LintOpenAPI says which operations of an OpenAPI document (3.x, or Swagger 2.0) declare how they are
+// limited. It warns of each that does not, in file order. A limit is a header field of a response such as
+// X-RateLimit-Limit or RateLimit, or an extension such as x-ratelimit. What another file has is not seen.
 func LintOpenAPI(src []byte, name string) (Declared, []tree.Problem, error) {
 	root, bad := tree.Parse(src, name, tree.Document{Foreign: true, Is: "an OpenAPI document is one mapping"})
 	if root == nil || root.Get("openapi") == nil && root.Get("swagger") == nil {

@@ -33,7 +33,8 @@ func TestOpenAPICounts(t *testing.T) {
 
 // FuzzLintOpenAPI: no document makes it panic, and what is counted stays within the operations.
 func FuzzLintOpenAPI(f *testing.F) {
-	script, err := os.ReadFile(filepath.Join("..", "..", "cmd", "rlcheck", "testdata", "script", "lint_openapi.txtar"))
+	script, err := os.ReadFile(filepath.Join("..", "..", "cmd", "rlcheck", "testdata", "script",
+		"lint_openapi.txtar"))
 	if err != nil {
 		f.Fatal(err)
 	}
