@@ -57,7 +57,7 @@ func answerClock(date, received time.Time) (base time.Time, slack time.Duration)
 // resolution is how far from the truth a reset may be: by its notation, and for an instant also by the
 // clocks.
 func resolution(q *Quota, slack time.Duration) time.Duration {
-	if q.Form == Delta {
+	if q.Form.Relative() {
 		return q.Unit
 	}
 	return q.Unit + slack

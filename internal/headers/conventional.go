@@ -8,108 +8,150 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// family is three fields for one quota, as some products send it.
+// family is three fields for one quota. A dialect of such fields is a few rows of families.
 type family struct {
 	prefix, suffix string
 	// name tells the quota from the others of an answer, and may be empty. window is 0 if none is meant.
 	name   string
 	window time.Duration
+	// units are what is counted, if it is not requests.
+	units string
+	*law
 }
 
-// families are the families that are read, besides those of the drafts. A product with names of its own is
-// one more row.
+// law is how the fields of a family are written.
+type law struct {
+	dialect Dialect
+	// limit, remaining, over and reset are the rules that a wrong field breaks.
+	limit, remaining, over, reset Rule
+	// wrong says what is wrong with a reset that can be read. Empty: nothing.
+	wrong func(reset) (why, mend string)
+}
+
+// No standard defines the fields of the first two laws, so each of their problems is one of convention.
+var (
+	inSeconds = law{XRateLimit, XRSet, XRRange, XRRange, XRReset, notSecondsOrEpoch}
+	spelled   = law{XRateLimit, XRSet, XRRange, XRRange, XRReset,
+		func(reset) (string, string) { return "", "" }}
+	drafts = law{Draft00, R3Limit, R3Remaining, R3Range, R3Delta, notDelta}
+)
+
+// families are the families that are read, in the order of the quotas. A product with names of its own is one
+// more row.
 var families = [...]family{
-	{prefix: "X-RateLimit-"},
-	{prefix: "X-Rate-Limit-"},
+	{prefix: "X-RateLimit-", law: &inSeconds},
+	{prefix: "X-Rate-Limit-", law: &inSeconds},
 	// Kong states one quota per window: X-RateLimit-Limit-Minute.
-	{"X-RateLimit-", "-Second", "second", time.Second},
-	{"X-RateLimit-", "-Minute", "minute", time.Minute},
-	{"X-RateLimit-", "-Hour", "hour", time.Hour},
-	{"X-RateLimit-", "-Day", "day", 24 * time.Hour},
+	{"X-RateLimit-", "-Second", "second", time.Second, "", &inSeconds},
+	{"X-RateLimit-", "-Minute", "minute", time.Minute, "", &inSeconds},
+	{"X-RateLimit-", "-Hour", "hour", time.Hour, "", &inSeconds},
+	{"X-RateLimit-", "-Day", "day", 24 * time.Hour, "", &inSeconds},
 	// Imgur states one quota for each of several parties: X-RateLimit-UserLimit.
-	{prefix: "X-RateLimit-User", name: "user"},
-	{prefix: "X-RateLimit-Client", name: "client"},
+	{prefix: "X-RateLimit-User", name: "user", law: &inSeconds},
+	{prefix: "X-RateLimit-Client", name: "client", law: &inSeconds},
+	// OpenAI, Groq and Azure: requests and tokens, with resets as durations of Go (1m0s, 6ms).
+	{"X-RateLimit-", "-Requests", "requests", 0, "", &spelled},
+	{"X-RateLimit-", "-Tokens", "tokens", 0, "tokens", &spelled},
+	// Mistral and Cerebras name the window, too.
+	{"X-RateLimit-", "-Req-Minute", "req-minute", time.Minute, "", &spelled},
+	{"X-RateLimit-", "-Requests-Day", "requests-day", 24 * time.Hour, "", &spelled},
+	{"X-RateLimit-", "-Tokens-Minute", "tokens-minute", time.Minute, "tokens", &spelled},
+	// Anthropic, with resets as times of RFC 3339.
+	{prefix: "Anthropic-RateLimit-Requests-", name: "requests", law: &spelled},
+	{prefix: "Anthropic-RateLimit-Tokens-", name: "tokens", units: "tokens", law: &spelled},
+	{prefix: "Anthropic-RateLimit-Input-Tokens-", name: "input-tokens", units: "tokens", law: &spelled},
+	{prefix: "Anthropic-RateLimit-Output-Tokens-", name: "output-tokens", units: "tokens", law: &spelled},
+	// The drafts 00 to 06.
+	{prefix: "RateLimit-", law: &drafts},
 }
 
 // field returns the name of the field for Limit, Remaining or Reset.
 func (c *family) field(part string) string { return c.prefix + part + c.suffix }
 
-// conventional reads a family. No standard defines these fields, so every problem is one of convention.
-func (r *reader) conventional(c *family) {
-	q := Quota{Dialect: XRateLimit, Name: c.name, Window: c.window}
+// threeFields reads a family.
+func (r *reader) threeFields(c *family) {
+	q := Quota{Dialect: c.dialect, Name: c.name, Window: c.window, Units: c.units}
 	limit, remaining, resetName := c.field("Limit"), c.field("Remaining"), c.field("Reset")
-	limits, hasLimit := r.limits(limit, XRSet)
+	if r.unlimited(limit, remaining) {
+		q.Unlimited = true
+		r.add(q)
+		return
+	}
+	limits, hasLimit := r.limits(limit, c.limit)
 	if len(limits) > 0 {
 		q.Limit, q.HasLimit = limits[0].units, true
 		q.Window = max(q.Window, windowOf(limits))
 	}
 	if v, ok := r.value(remaining); ok {
-		q.Remaining, q.HasRemaining = r.count(remaining, v, XRRange)
-		if q.HasRemaining && q.HasLimit && q.Remaining > q.Limit {
-			r.bad(XRRange, remaining, v, "more remains than the limit of "+strconv.FormatInt(q.Limit, 10), "")
-		}
-		if c.suffix == "" && !hasLimit {
+		q.Remaining, q.HasRemaining = r.count(remaining, v, c.remaining)
+		r.inRange(remaining, v, c.over, &q)
+		if c.law == &inSeconds && c.suffix == "" && !hasLimit {
 			r.bad(XRSet, remaining, v, "it comes without "+limit, "send all three")
 		}
 	}
-	if v, ok := r.value(resetName); ok {
-		x, why := parseReset(v)
-		if why != "" {
-			r.bad(XRReset, resetName, v, why, "")
-		} else {
-			r.setReset(&q, x)
-		}
-		switch {
-		case x.fraction:
-			r.bad(XRReset, resetName, v, "a reset is a whole number of seconds", "round up")
-		case x.form == HTTPDate || x.form == OtherDate:
-			mend := "write " + quote(strconv.FormatInt(x.at.Unix(), 10))
-			r.bad(XRReset, resetName, v, "a reset is a number of seconds, not a date", mend)
-		}
-	}
-	r.add(q)
-}
-
-// threeFields reads RateLimit-Limit, -Remaining and -Reset of drafts 00 to 06.
-func (r *reader) threeFields() {
-	q := Quota{Dialect: Draft00}
-	limits, hasLimit := r.limits("RateLimit-Limit", R3Limit)
-	if len(limits) > 0 {
-		q.Limit, q.HasLimit, q.Window = limits[0].units, true, windowOf(limits)
-	}
-	if v, ok := r.value("RateLimit-Remaining"); ok {
-		q.Remaining, q.HasRemaining = r.count("RateLimit-Remaining", v, R3Remaining)
-		r.inRange("RateLimit-Remaining", v, &q)
-	}
-	v, hasReset := r.value("RateLimit-Reset")
+	v, hasReset := r.value(resetName)
 	if hasReset {
 		x, why := parseReset(v)
-		switch {
-		case why != "":
-			r.bad(R3Delta, "RateLimit-Reset", v, why, "")
-		case x.form != Delta:
-			r.bad(R3Delta, "RateLimit-Reset", v, "a reset is in seconds from now, not an instant ("+
-				string(x.form)+")", "")
-		case x.fraction:
-			r.bad(R3Delta, "RateLimit-Reset", v, "a reset is a whole number of seconds", "round up")
-		}
+		mend := ""
 		if why == "" {
 			r.setReset(&q, x)
+			why, mend = c.wrong(x)
+		}
+		if why != "" {
+			r.bad(c.reset, resetName, v, why, mend)
 		}
 	}
 	switch {
+	case c.law != &drafts:
 	case hasLimit && !hasReset:
-		r.bad(R3Required, "RateLimit-Reset", "", "it is missing beside RateLimit-Limit", "send both")
+		r.bad(R3Required, resetName, "", "it is missing beside "+limit, "send both")
 	case !hasLimit && hasReset:
-		r.bad(R3Required, "RateLimit-Limit", "", "it is missing beside RateLimit-Reset", "send both")
+		r.bad(R3Required, limit, "", "it is missing beside "+resetName, "send both")
 	}
 	r.add(q)
 }
 
-// inRange adds a problem if more remains than the limit, in a draft before 08.
-func (r *reader) inRange(name, value string, q *Quota) {
+// unlimited tells whether a limit of -1, and no other number of remaining units, say that nothing limits the
+// client here.
+func (r *reader) unlimited(limit, remaining string) bool {
+	v, has := r.value(limit)
+	left, tells := r.value(remaining)
+	return has && v == "-1" && (!tells || left == "-1")
+}
+
+// notSecondsOrEpoch says what is wrong with a reset that should be seconds from now or since 1970.
+func notSecondsOrEpoch(x reset) (why, mend string) {
+	switch {
+	case x.form == Spelled:
+		return "a reset is a number of seconds, without a unit", ""
+	case x.fraction:
+		return "a reset is a whole number of seconds", "round up"
+	case x.form == HTTPDate || x.form == OtherDate:
+		return "a reset is a number of seconds, not a date",
+			"write " + quote(strconv.FormatInt(x.at.Unix(), 10))
+	default:
+		return "", ""
+	}
+}
+
+// notDelta says what is wrong with a reset that should be seconds from now.
+func notDelta(x reset) (why, mend string) {
+	switch {
+	case x.form == Spelled:
+		return "a reset is a number of seconds, without a unit", ""
+	case x.form != Delta:
+		return "a reset is in seconds from now, not an instant (" + string(x.form) + ")", ""
+	case x.fraction:
+		return "a reset is a whole number of seconds", "round up"
+	default:
+		return "", ""
+	}
+}
+
+// inRange adds a problem if more remains than the limit.
+func (r *reader) inRange(name, value string, rule Rule, q *Quota) {
 	if q.HasRemaining && q.HasLimit && q.Remaining > q.Limit {
-		r.bad(R3Range, name, value, "more remains than the limit of "+strconv.FormatInt(q.Limit, 10), "")
+		r.bad(rule, name, value, "more remains than the limit of "+strconv.FormatInt(q.Limit, 10), "")
 	}
 }
 
@@ -170,6 +212,10 @@ func (r *reader) count(name, v string, rule Rule) (int64, bool) {
 		r.bad(rule, name, v, "the remaining quota may not be negative", "send \"0\"")
 		return 0, false
 	}
-	r.bad(rule, name, v, "the remaining quota is one whole number", "")
+	mend := ""
+	if strings.Contains(v, ",") {
+		mend = "send the field once"
+	}
+	r.bad(rule, name, v, "the remaining quota is one whole number", mend)
 	return 0, false
 }

@@ -11,7 +11,7 @@ type Dialect string
 
 // The dialects. The drafts are revisions of draft-ietf-httpapi-ratelimit-headers.
 const (
-	// XRateLimit: X-RateLimit-Limit, -Remaining, -Reset, or the same with X-Rate-Limit-; no standard.
+	// XRateLimit: X-RateLimit-Limit, -Remaining, -Reset, or other such names of families; no standard.
 	XRateLimit Dialect = "x-ratelimit"
 	// Draft00: RateLimit-Limit, -Remaining, -Reset of the drafts 00 to 06.
 	Draft00 Dialect = "ratelimit-00-06"
@@ -20,8 +20,10 @@ const (
 	// Draft08: RateLimit: "name";r=50;t=5 and RateLimit-Policy: "name";q=100;w=60 of the drafts from 08 on.
 	Draft08 Dialect = "ratelimit-08"
 	// PolicyByNumber: RateLimit-Policy: 100;w=60 of the drafts 04 to 07. Only NumericPolicies returns it.
-	// Beside another dialect of these drafts, Quotas takes only the window from it.
+	// Beside another dialect of these drafts, Quotas takes only the window from it. XPolicy: the same in
+	// X-RateLimit-Policy, which no draft has.
 	PolicyByNumber Dialect = "ratelimit-policy"
+	XPolicy        Dialect = "x-ratelimit-policy"
 )
 
 // Form is how a reset is written.
@@ -36,10 +38,15 @@ const (
 	EpochNS   Form = "epoch-nanoseconds"
 	HTTPDate  Form = "http-date"
 	OtherDate Form = "other-date"
+	// Spelled is a time from now with units, as Go writes it: 6m0s, 3.9s, 12ms.
+	Spelled Form = "duration"
 )
 
-// Quota is what an answer says about one quota. At least one of HasLimit, HasRemaining and HasReset is set,
-// or Form says how a reset was written that has no Date to count from.
+// Relative tells whether a reset of the form counts from its answer, and not from a clock.
+func (f Form) Relative() bool { return f == Delta || f == Spelled }
+
+// Quota is what an answer says about one quota. At least one of HasLimit, HasRemaining, HasReset and
+// Unlimited is set, or Form says how a reset was written that has no Date to count from.
 type Quota struct {
 	Dialect Dialect
 	// Name is the name of the policy; "" if the dialect has none.
@@ -49,6 +56,10 @@ type Quota struct {
 	// Limit and Remaining are in quota units, at least 0.
 	Limit, Remaining       int64
 	HasLimit, HasRemaining bool
+	// Unlimited: the answer says with -1 that this quota limits nothing here.
+	Unlimited bool
+	// Units are what is counted: "" for requests, or "tokens", or the qu of a policy.
+	Units string
 	// Reset is the time from the date given to Quotas to the announced reset. It is negative if that is past.
 	Reset    time.Duration
 	HasReset bool
@@ -69,26 +80,30 @@ type Quota struct {
 func Quotas(get func(name string) (string, bool), date time.Time) ([]Quota, []Problem) {
 	r := reader{get: get, date: date}
 	for i := range families {
-		r.conventional(&families[i])
+		r.threeFields(&families[i])
 	}
-	r.threeFields()
 	r.structured()
 	return r.quotas, r.problems
 }
 
-// NumericPolicies returns the policies by number in RateLimit-Policy, in their order. It is empty if the
-// field has names or cannot be read. get is that of Quotas.
+// NumericPolicies returns the policies by number in RateLimit-Policy and X-RateLimit-Policy, in their order.
+// It is empty if the fields have names or cannot be read. get is that of Quotas.
 func NumericPolicies(get func(name string) (string, bool)) []Quota {
 	r := reader{get: get}
-	v, ok := r.value("RateLimit-Policy")
-	if !ok {
-		return nil
-	}
 	var out []Quota
-	for _, q := range r.policies(v) {
-		if q.Dialect == Draft07 && q.HasLimit {
-			q.Dialect = PolicyByNumber
-			out = append(out, q)
+	for _, field := range [...]struct {
+		name    string
+		dialect Dialect
+	}{{"RateLimit-Policy", PolicyByNumber}, {"X-RateLimit-Policy", XPolicy}} {
+		v, ok := r.value(field.name)
+		if !ok {
+			continue
+		}
+		for _, q := range r.policies(v) {
+			if q.Dialect == Draft07 && q.HasLimit {
+				q.Dialect = field.dialect
+				out = append(out, q)
+			}
 		}
 	}
 	return out
@@ -115,7 +130,7 @@ func (r *reader) value(name string) (string, bool) {
 // keys has the canonical names of most fields that every answer is asked for.
 var keys = func() map[string]string {
 	out := map[string]string{}
-	for _, c := range append(families[:], family{prefix: "RateLimit-"}) {
+	for _, c := range families {
 		for _, part := range []string{"Limit", "Remaining", "Reset"} {
 			out[c.field(part)] = textproto.CanonicalMIMEHeaderKey(c.field(part))
 		}
@@ -134,7 +149,7 @@ func (r *reader) bad(rule Rule, field, value, why, mend string) {
 
 // add keeps q if it says anything.
 func (r *reader) add(q Quota) {
-	if q.HasLimit || q.HasRemaining || q.HasReset || q.Form != "" {
+	if q.HasLimit || q.HasRemaining || q.HasReset || q.Unlimited || q.Form != "" {
 		r.quotas = append(r.quotas, q)
 	}
 }

@@ -21,7 +21,7 @@ const (
 type reset struct {
 	form Form
 	unit time.Duration
-	// delta is the time from the answer, for Delta. at is the instant, for the other forms.
+	// delta is the time from the answer, for Delta and Spelled. at is the instant, for the other forms.
 	delta time.Duration
 	at    time.Time
 	// fraction tells that the number has a decimal point.
@@ -60,7 +60,25 @@ func parseReset(s string) (r reset, why string) {
 		}
 		return reset{form: OtherDate, unit: unit, at: t}, ""
 	}
+	if d, err := time.ParseDuration(s); err == nil {
+		if d < 0 {
+			return r, "a reset may not be negative"
+		}
+		return reset{form: Spelled, unit: smallestUnit(s), delta: d}, ""
+	}
 	return r, "a reset is a number of seconds or a date"
+}
+
+// smallestUnit returns the step of a duration that is spelled out: 3.9s counts milliseconds.
+func smallestUnit(s string) time.Duration {
+	switch {
+	case strings.ContainsAny(s, "nuµμ"):
+		return time.Microsecond
+	case strings.Contains(s, "ms"), strings.Contains(s, "."):
+		return time.Millisecond
+	default:
+		return time.Second
+	}
 }
 
 // numericReset reads digits, or digits with a fraction, and takes the unit from the magnitude.
@@ -111,7 +129,7 @@ func isNumber(s string) bool {
 // setReset stores a reset in q, counted from the date of the answer.
 func (r *reader) setReset(q *Quota, x reset) {
 	q.Form, q.Unit = x.form, x.unit
-	if x.form == Delta {
+	if x.form.Relative() {
 		q.Reset, q.HasReset = x.delta, true
 		return
 	}

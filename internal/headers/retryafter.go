@@ -5,6 +5,7 @@ package headers
 
 import (
 	"math"
+	"math/big"
 	"strconv"
 	"strings"
 	"time"
@@ -79,6 +80,22 @@ func (r RetryAfter) Check() error {
 		return nil
 	}
 	return obsoleteDate("Retry-After", r.raw, r.Date)
+}
+
+// MillisecondWait returns the wait in milliseconds that the clients of OpenAI and of Azure read, with its field
+// and value. ok=false: there is none that can be read. get is that of Quotas.
+func MillisecondWait(get func(name string) (string, bool)) (field, value string, wait time.Duration, ok bool) {
+	for _, field := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
+		value, _ := get(field)
+		if !isNumber(trim(value)) {
+			continue
+		}
+		x, read := new(big.Rat).SetString(trim(value))
+		if read && x.Cmp(big.NewRat(math.MaxInt32, 1)) < 0 {
+			return field, value, time.Duration(scaled(x, time.Millisecond)), true
+		}
+	}
+	return "", "", 0, false
 }
 
 // isList tells whether s is several values joined by commas. A single date has at most one comma.

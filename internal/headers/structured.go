@@ -74,7 +74,7 @@ func (r *reader) join(states, policies []Quota, value string) {
 			if p.Dialect != Draft08 || p.Name != q.Name {
 				continue
 			}
-			q.Limit, q.HasLimit, q.Window = p.Limit, p.HasLimit, p.Window
+			q.Limit, q.HasLimit, q.Window, q.Units = p.Limit, p.HasLimit, p.Window, p.Units
 			break
 		}
 		switch {
@@ -126,7 +126,7 @@ func (r *reader) policies(value string) []Quota {
 		} else {
 			q.Name = r.name(name, value, item)
 			q.Limit, q.HasLimit = r.atLeast0(RPQ, name, value, item.Params, "q", true)
-			r.kinds(value, item.Params)
+			q.Units = r.units(value, item.Params)
 		}
 		q.Key, _ = r.key(name, value, item.Params)
 		if w, ok := r.atLeast0(RPW, name, value, item.Params, "w", false); ok {
@@ -199,12 +199,17 @@ func (r *reader) atLeast0(rule Rule, field, value string, p *httpsfv.Params, key
 	}
 }
 
-// kinds checks that qu is a String.
-func (r *reader) kinds(value string, p *httpsfv.Params) {
+// units returns qu, which is a String. It is empty for requests.
+func (r *reader) units(value string, p *httpsfv.Params) string {
 	v, ok := get(p, "qu")
-	if _, isString := v.(string); ok && !isString {
+	units, isString := v.(string)
+	if ok && !isString {
 		r.bad(RPQU, "RateLimit-Policy", value, "qu is a string", "write it in double quotes")
 	}
+	if units == "requests" || units == "request" { // the registry and the text of the draft differ
+		return ""
+	}
+	return units
 }
 
 // key reads the partition key.
@@ -254,7 +259,7 @@ func (r *reader) dictionary(value string, policies []Quota) {
 	q := Quota{Dialect: Draft07}
 	q.Limit, q.HasLimit = r.atLeast0(R307, "RateLimit", value, p, "limit", true)
 	q.Remaining, q.HasRemaining = r.atLeast0(R307, "RateLimit", value, p, "remaining", false)
-	r.inRange("RateLimit", value, &q)
+	r.inRange("RateLimit", value, R3Range, &q)
 	if t, ok := r.atLeast0(R307, "RateLimit", value, p, "reset", true); ok {
 		if x, why := numericReset(strconv.FormatInt(t, 10)); why == "" {
 			r.setReset(&q, x)

@@ -2,22 +2,29 @@ package headers
 
 import (
 	"net/textproto"
+	"slices"
 	"strings"
 	"time"
 )
 
-// Unread tells whether the name of a field suggests a quota, but Quotas does not read the field. Nothing says
-// what such a field means.
+// hints are parts of the names of fields that tell a quota or a wait.
+var hints = []string{"ratelimit", "rate-limit", "retry-after", "quota", "throttl"}
+
+// Unread tells whether the name of a field suggests a quota or a wait, but nothing here reads the field.
+// Nothing says what such a field means.
 func Unread(name string) bool {
 	s := strings.ToLower(name)
-	if !strings.Contains(s, "ratelimit") && !strings.Contains(s, "rate-limit") {
+	if !slices.ContainsFunc(hints, func(part string) bool { return strings.Contains(s, part) }) {
 		return false
 	}
-	asked := false
-	name = textproto.CanonicalMIMEHeaderKey(name)
-	Quotas(func(of string) (string, bool) {
+	name, asked := textproto.CanonicalMIMEHeaderKey(name), false
+	get := func(of string) (string, bool) {
 		asked = asked || of == name
 		return "", false
-	}, time.Time{})
+	}
+	Quotas(get, time.Time{})
+	NumericPolicies(get)
+	MillisecondWait(get)
+	get("Retry-After")
 	return !asked
 }
