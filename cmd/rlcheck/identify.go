@@ -92,7 +92,7 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 	f.Request.Add(fl)
 	fl.Lookup("method").Usage = "the method (default GET; POST with --data)"
 	fl.StringSliceVar(&f.Request.denied, "denied", []string{"429", "503"},
-		"statuses that are denials; in a log also FIELD=VALUE")
+		"what a denial is: "+deniedWords+"; in a log statuses and FIELD=VALUE")
 	fl.IntVar(&f.maxRequests, "max-requests", 0, fmt.Sprintf("send no more requests (default %d, and %d to "+
 		"loopback and private addresses, but not more than a quota of the found size needs)",
 		gentle.MaxRequests, quick.MaxRequests))

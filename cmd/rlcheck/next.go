@@ -47,7 +47,7 @@ func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red trial.Redacto
 		}
 		out += flags + " --partition " + shellWord(partition)
 		if statuses != "" {
-			out += " --denied " + statuses
+			out += " --denied " + shellWord(statuses)
 		}
 		return out
 	}
@@ -55,7 +55,7 @@ func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red trial.Redacto
 		again += " --partition " + shellWord(f.Partition)
 	}
 	if statuses != "" {
-		again += " --denied " + statuses
+		again += " --denied " + shellWord(statuses)
 	}
 	return again, run
 }

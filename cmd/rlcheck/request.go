@@ -106,14 +106,14 @@ func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 			Flag:   "--proxy",
 			Secret: strings.Contains(f.proxy, "@")})
 	}
-	for path, words := range map[string][]string{"denied": f.denied, "allowed": f.allowed} {
-		value, err := statusList(words)
-		if err != nil {
-			errs = append(errs, cli.Usagef("--%s: %w", path, err))
-		}
-		if value != "" {
-			out = append(out, tree.Setting{Path: path + ".status", Value: value}) // a list has no Flag
-		}
+	denied, err := deniedSettings(f.denied)
+	out, errs = append(out, denied...), append(errs, err)
+	allowed, err := statusList(f.allowed)
+	if err != nil {
+		errs = append(errs, cli.Usagef("--allowed: %w", err))
+	}
+	if allowed != "" {
+		out = append(out, tree.Setting{Path: "allowed.status", Value: allowed}) // a list has no Flag
 	}
 	if f.insecure {
 		out = append(out, tree.Setting{Path: "target.insecure", Value: "true", Flag: "--insecure"})

@@ -74,7 +74,7 @@ little beside others is recorded again alone.`,
 		"they are redacted")
 	f.Request.Add(fl)
 	fl.StringSliceVar(&f.Request.denied, "denied", nil,
-		"statuses that are denials, such as 403,429 (default those of the scenario, mostly 429 and 503)")
+		"what a denial is: "+deniedWords+" (default that of the scenario, mostly 429 and 503)")
 	fl.StringSliceVar(&f.Request.allowed, "allowed", nil,
 		"statuses that are admissions, such as 2xx,404 (default all below 400 that are no denials)")
 	fl.StringVar(&f.config, "config", "",

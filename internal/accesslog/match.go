@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Match is a condition on one field of a request.
@@ -35,7 +37,7 @@ func (m Match) meets(value []byte) bool {
 	if value == nil {
 		return m.Not
 	}
-	return glob(m.Glob, value) != m.Not
+	return text.Glob(m.Glob, value) != m.Not
 }
 
 // meets tells whether the request of a line meets all conditions, and whether that is sure. A path or a host
@@ -57,7 +59,7 @@ func (r *reader) meets() (meets, sure bool) {
 		case value == nil:
 		case f.path:
 			m.Glob, value = r.plain[i], plainPath(value)
-		case f.slot == slotHost && !glob(m.Glob, value): // a pattern with a port means it
+		case f.slot == slotHost && !text.Glob(m.Glob, value): // a pattern with a port means it
 			value = plainHost(value)
 		}
 		plain = plain && m.meets(value)
@@ -127,29 +129,6 @@ func (r *reader) lone() (which []bool, n int) {
 		}
 	}
 	return which, n
-}
-
-// glob matches text against a pattern. It takes at most time of the product of their lengths, as only the
-// last * is tried again.
-func glob(pattern string, text []byte) bool {
-	p, t := 0, 0
-	star, from := -1, 0
-	for t < len(text) {
-		switch {
-		case p < len(pattern) && pattern[p] == '*':
-			star, from = p, t
-			p++
-		case p < len(pattern) && (pattern[p] == '?' || pattern[p] == text[t]):
-			p++
-			t++
-		case star >= 0:
-			from++
-			p, t = star+1, from
-		default:
-			return false
-		}
-	}
-	return strings.Trim(pattern[p:], "*") == ""
 }
 
 // partitionName returns a value as the name of a partition, in UTF-8. Bytes that are no UTF-8 are written as

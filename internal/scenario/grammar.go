@@ -100,9 +100,17 @@ func deniedKind() kind[*Denied] {
 			`^`+inner(tokenPattern)+`(: ?\S.*)?$`),
 			"A field that turns an admission into a denial, as for a degraded answer: X-Degraded, or "+
 				"with its value.", func(v *Denied) *string { return &v.Header }),
-	}, func(d *decoder, n *tree.Node, _ *Denied) {
+		key("body", word("a word of a body is PATH=VALUE", `^[^=\s]+=\S.*$`),
+			"What the JSON body of a denial has, whatever the status is: "+
+				"errors.0.extensions.code=THROTTLED. An index may be *, and the value a pattern with *. "+
+				"Then no status is a denial, unless status names it.",
+			func(v *Denied) *string { return &v.Body }),
+	}, func(d *decoder, n *tree.Node, v *Denied) {
 		if len(n.Keys) == 0 {
-			d.add(n, "an empty mapping", "denied has status, unanswered or header", "leave the key out")
+			d.add(n, "an empty mapping", "denied has status, unanswered, header or body", "leave the key out")
+		}
+		if v.Body != "" && n.Get("status") == nil {
+			v.Status = nil
 		}
 	})
 	one := 1

@@ -170,13 +170,16 @@ type Partition struct {
 
 // Denied says which answers are denials.
 type Denied struct {
-	// Status is not empty.
+	// Status is empty only if Body says which answers are denials.
 	Status []int
 	// Unanswered: the target denies without an answer. It closes the connection, or sends nothing.
 	Unanswered bool
 	// Header is a field that makes an answer with the status of an admission a denial: NAME, or NAME: VALUE.
 	// Empty: none.
 	Header string
+	// Body is the limiter's own word in a JSON body: PATH=VALUE, such as errors.0.extensions.code=THROTTLED. An
+	// answer that has it is a denial, whatever its status. Empty: no body says so.
+	Body string
 }
 
 // Conformance says which contradictions to the limit fail a scenario.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
@@ -17,6 +18,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -260,7 +262,7 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 		Body:       []byte(s.Target.Body),
 		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s, o.TLS),
 		Classify: classifier(s.Allowed, s.Denied.Status), SilentDenials: s.Denied.Unanswered,
-		DeniedField: s.Denied.Header, Minted: s.Keys,
+		DeniedField: s.Denied.Header, DeniedBody: deniedBody(s.Denied.Body), Minted: s.Keys,
 		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests,
 		MaxDuration: s.Safety.MaxDuration,
 		Tick:        s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer,
@@ -278,6 +280,19 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 		opts.PastCaches = o.ID
 	}
 	return opts, nil
+}
+
+// deniedBody returns a function that tells whether a body has the limiter's word for a denial: PATH=VALUE. nil
+// for an empty word.
+func deniedBody(word string) func([]byte) bool {
+	if word == "" {
+		return nil
+	}
+	path, value, _ := strings.Cut(word, "=")
+	return func(body []byte) bool {
+		return slices.ContainsFunc(text.Members(body, path),
+			func(s string) bool { return text.Glob(value, []byte(s)) })
+	}
 }
 
 // partitionOf says how requests are marked with their client. They are not marked if all clients share one

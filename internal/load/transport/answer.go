@@ -140,6 +140,9 @@ func (c *Conn) drain(s *Shot, resp *http.Response) bool {
 	}
 	if resp.Body != http.NoBody {
 		c.in.left = maxBody
+		if c.t.o.DeniedBody != nil {
+			return c.drainMarked(s, resp.Body)
+		}
 		if keep := c.t.o.KeepBody; keep > 0 && s.Obs.Outcome == timeline.Denied {
 			b, err := io.ReadAll(io.LimitReader(resp.Body, int64(keep)))
 			s.Obs.Body = string(b)
@@ -155,6 +158,33 @@ func (c *Conn) drain(s *Shot, resp *http.Response) bool {
 		return true
 	}
 	return c.written()
+}
+
+// drainMarked is drain for a body that may say that the answer is a denial.
+func (c *Conn) drainMarked(s *Shot, body io.Reader) bool {
+	b, err := io.ReadAll(io.LimitReader(body, mostMarked))
+	if err == nil {
+		_, err = io.Copy(io.Discard, body)
+	}
+	c.t.o.byBody(s.Obs, b, err == nil)
+	return err == nil && (s.Request.Rest == nil || c.written())
+}
+
+// mostMarked is the most bytes of a body that are searched for the word of a denial.
+const mostMarked = 1 << 16
+
+// byBody decides by the body of an answer what it means, and keeps the beginning of a denial's.
+func (o *Options) byBody(of *timeline.Observation, body []byte, whole bool) {
+	switch {
+	case o.DeniedBody == nil:
+	case o.DeniedBody(body):
+		of.Outcome = timeline.Denied
+	case !whole:
+		of.Outcome = timeline.Unknown
+	}
+	if of.Outcome == timeline.Denied {
+		of.Body = string(body[:min(len(body), o.KeepBody)])
+	}
 }
 
 // written waits 10 ms for the goroutine that writes a large body. If an answer came before the end of the

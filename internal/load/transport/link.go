@@ -370,7 +370,7 @@ func (c *Conn) Answer(a http2.Answer) {
 const notGRPC = timeline.OfTarget + "answers of status 200 were not gRPC, so nothing is known of the calls " +
 	"(check the path and the host)"
 
-// Body keeps the beginning of the body of a denial, or of a 400 for CauseOfPage.
+// Body keeps the beginning of the body of a denial, of one that may say that it is a denial, or of a 400 for CauseOfPage.
 func (c *Conn) Body(p []byte) bool {
 	most, o := 0, c.inflight.Load().Obs
 	if o.Outcome == timeline.Denied {
@@ -378,6 +378,9 @@ func (c *Conn) Body(p []byte) bool {
 	}
 	if o.Status == http.StatusBadRequest {
 		most = max(most, CausePageSize)
+	}
+	if c.t.o.DeniedBody != nil {
+		most = mostMarked
 	}
 	c.slot.body = append(c.slot.body, p[:min(len(p), most-len(c.slot.body))]...)
 	return true
@@ -431,9 +434,7 @@ func (c *Conn) finish(whole bool) {
 			return
 		}
 	}
-	if s.Obs.Outcome == timeline.Denied {
-		s.Obs.Body = string(c.slot.body[:min(len(c.slot.body), c.t.o.KeepBody)])
-	}
+	c.t.o.byBody(s.Obs, c.slot.body, whole)
 	c.served++
 	c.over(s, whole && !s.Request.Last && !c.link.closing.Load())
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -64,15 +65,19 @@ type Options struct {
 	Classify func(status int) timeline.Outcome
 	// DeniedField makes an admission with this field a denial: NAME, or NAME: VALUE; "" for none.
 	DeniedField string
+	// DeniedBody tells whether a body makes its answer a denial, whatever the status is. It gets at most the
+	// first 64 KiB. An answer whose body did not arrive whole, and that it does not call a denial, is unknown.
+	// nil: no body says so.
+	DeniedBody func(body []byte) bool
 	// SilentDenials makes a denial of a request whose connection ends, or gives no answer in time.
 	SilentDenials bool
 	// PastCaches, if not empty, sends requests past caches. Each request gets a query parameter with this
 	// value and a unique number. It also gets Cache-Control: no-cache, unless Header has that field.
 	PastCaches string
 	// Record tells which fields of an answer are kept, by canonical name. By default these are Retry-After,
-	// Date, Age, Cache-Control, Content-Type, Expires, Location, Server, Via, Grpc-Status, RateLimit*,
-	// Grpc-Status-Details-Bin, X-RateLimit*, X-Rate-Limit* and *-Reset. Fields by which caches say that they
-	// gave the answer are kept too.
+	// Date, Age, Cache-Control, Content-Type, Expires, Location, Server, Via, Grpc-Status,
+	// Grpc-Status-Details-Bin, and those whose names suggest a quota or a wait (headers.Suggests). Fields by
+	// which caches say that they gave the answer are kept too.
 	Record func(name string) bool
 	// KeepBody is how many bytes of the body of a denial are kept.
 	KeepBody int
@@ -277,8 +282,7 @@ func recorded(name string) bool {
 		"Cache-Status", "X-Cache", "X-Cache-Status", "X-Proxy-Cache", "Cf-Cache-Status":
 		return true
 	}
-	return strings.HasPrefix(name, "Ratelimit") || strings.HasPrefix(name, "X-Ratelimit") ||
-		strings.HasPrefix(name, "X-Rate-Limit") || strings.HasSuffix(name, "-Reset")
+	return headers.Suggests(name)
 }
 
 // Outcome returns the outcome that an answer stands for: by its status, and by the field that marks an
