@@ -260,8 +260,9 @@ func servePolitely(ts *testscript.TestScript, l net.Listener, count *counter, ar
 			count.n.Add(1)
 			wrapped.ServeHTTP(w, r)
 		})}
-	if args[0] == "h2c" {
+	if args[0] == "h2c" || args[0] == "graphql" {
 		s.Protocols = new(http.Protocols)
+		s.Protocols.SetHTTP1(args[0] == "graphql")
 		s.Protocols.SetUnencryptedHTTP2(true)
 	}
 	go func() { _ = s.Serve(l) }()

@@ -23,12 +23,7 @@ import (
 // a run, told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte]. The first
 // request of a fresh partition with a full start leaves exactly what a full start admits less its cost.
 func (j *quotaJudge) counts(id string, tellers []teller) result.Claim {
-	told := map[int]headers.Quota{}
-	for _, t := range tellers {
-		if i := slices.IndexFunc(t.single(), tellsRemaining); i >= 0 {
-			told[t.o.Seq] = t.single()[i]
-		}
-	}
+	all := j.stated(tellers)
 	var findings []result.Finding
 	compared, completes := 0, false
 	for _, p := range j.ByPartition() {
@@ -38,10 +33,12 @@ func (j *quotaJudge) counts(id string, tellers []teller) result.Claim {
 			completes = completes || ok
 			continue
 		}
-		s := series{Recording: counted, fresh: j.fresh, told: told, obs: p.Observations}
-		s.follow()
-		compared += s.compared
-		findings = append(findings, s.findings...)
+		for _, of := range all {
+			s := series{Recording: counted, fresh: j.fresh, told: of, obs: p.Observations}
+			s.follow()
+			compared += s.compared
+			findings = append(findings, s.findings...)
+		}
 	}
 	switch {
 	case compared > 0:
@@ -51,6 +48,9 @@ func (j *quotaJudge) counts(id string, tellers []teller) result.Claim {
 	case completes:
 		return result.Claim{ID: id, Reason: result.NeedsFailed,
 			Text: "the remaining quota depends on when requests are complete, which no answer says"}
+	case len(all) == 0 && slices.ContainsFunc(tellers, stating(tellsRemaining)):
+		return TooFew(id, "the remaining units that answers state are of several quotas, and none of them "+
+			"has a limit that is declared")
 	default:
 		return TooFew(id, "no answer of a request without rivals states the remaining quota")
 	}
@@ -61,13 +61,43 @@ func (j *quotaJudge) counts(id string, tellers []teller) result.Claim {
 		result.Of(compared, "answers whose remaining units follow from an earlier one"), shown...)
 }
 
-// series follows the answers of one partition.
+// stated returns the quotas with remaining units that belong to the declared limit, by Seq: those of each
+// name in the first dialect of the answers that states such a quota.
+func (j *quotaJudge) stated(tellers []teller) []map[int]stated {
+	var out []map[int]stated
+	at := map[string]int{} // the place of a name in out
+	var dialect headers.Dialect
+	for _, t := range tellers {
+		limit := j.LimitOf(t.o)
+		for _, q := range t.quotas {
+			if !q.HasRemaining || t.beside(q, limit) || dialect != "" && dialect != q.Dialect {
+				continue
+			}
+			dialect = q.Dialect
+			i, known := at[q.Name]
+			if !known {
+				i = len(out)
+				at[q.Name], out = i, append(out, map[int]stated{})
+			}
+			out[i][t.o.Seq] = stated{q, t.about(q, limit)}
+		}
+	}
+	return out
+}
+
+// stated is a quota of an answer, and the policies that it may be about.
+type stated struct {
+	headers.Quota
+	of spec.Limit
+}
+
+// series follows what the answers of one partition state of one quota.
 type series struct {
 	*Recording
 	// fresh: the partition is new at its first request.
 	fresh bool
 	// told is, by Seq, the quota whose remaining units an answer states.
-	told map[int]headers.Quota
+	told map[int]stated
 	obs  []timeline.Observation
 	// start is the first of a run of requests without rivals, last the latest. spent is what was admitted
 	// after start.
@@ -133,17 +163,32 @@ func (s *series) bans() bool {
 // limit in the answer says which.
 func (s *series) samePolicy(a, b *timeline.Observation) bool {
 	x, y := s.told[a.Seq], s.told[b.Seq]
-	if len(s.Limit) < 2 || !x.HasLimit || !y.HasLimit || x.Dialect != y.Dialect || x.Name != y.Name ||
-		x.Limit != y.Limit {
-		return len(s.Limit) < 2
+	if len(s.Limit) < 2 {
+		return true
 	}
-	known := 0
-	for _, p := range s.Limit {
-		if p.Full() == x.Limit || p.Rate.N == x.Limit {
-			known++
+	return x.HasLimit && y.HasLimit && x.Limit == y.Limit && len(policiesOf(s.Limit, x.Quota)) < 2
+}
+
+// policiesOf returns the policies of limit whose numbers q states. It may be empty.
+func policiesOf(limit spec.Limit, q headers.Quota) spec.Limit {
+	return slices.DeleteFunc(slices.Clone(limit), func(p spec.Policy) bool {
+		return !q.HasLimit || !declares(spec.Limit{p}, q.Limit, q.Window)
+	})
+}
+
+// about returns the policies of limit that q may be about. If an answer states what is left of one quota only,
+// that may sum up all policies, whatever limit stands beside it.
+func (t *teller) about(q headers.Quota, limit spec.Limit) spec.Limit {
+	states := 0
+	for _, x := range t.quotas {
+		if x.Dialect == q.Dialect && (x.HasRemaining || x.Form != "") {
+			states++
 		}
 	}
-	return known < 2
+	if of := policiesOf(limit, q); len(of) > 0 && states > 1 {
+		return of
+	}
+	return limit
 }
 
 // opening judges the first answer to a fresh partition, which may be about any of several policies.
@@ -155,8 +200,9 @@ func (s *series) opening(o *timeline.Observation, left int64) {
 		slices.ContainsFunc(s.Limit, func(p spec.Policy) bool { return !known(p) }) {
 		return
 	}
-	full := s.Limit[0].Full()
-	for _, p := range s.Limit[1:] {
+	of := s.told[o.Seq].of
+	full := of[0].Full()
+	for _, p := range of[1:] {
 		if p.Full()-o.Cost == left || full-o.Cost != left && p.Full() < full {
 			full = p.Full()
 		}
@@ -188,7 +234,7 @@ func (s *series) step(o *timeline.Observation, left int64) {
 		return
 	}
 	from := s.told[s.start.Seq].Remaining
-	back, known := s.gained(s.start.Sent, o.FirstByte)
+	back, known := s.gained(s.told[o.Seq].of, s.start.Sent, o.FirstByte)
 	if most := from - s.spent + back; known && left > most {
 		s.find(true, most, left,
 			fmt.Sprintf("#%d says that %d remain, and #%d that %d do; %d were admitted after it, and "+
@@ -207,17 +253,17 @@ func (s *series) find(high bool, bound, left int64, text string, obs ...*timelin
 	s.findings = append(s.findings, Witness(f, obs...))
 }
 
-// gained returns the most units that the limit can give back to the partition in a span. known=false: that is
-// not known.
-func (s *series) gained(from, to time.Duration) (units int64, known bool) {
-	for _, p := range s.Limit {
+// gained returns the most units that one of some policies can give back to the partition in a span.
+// known=false: that is not known.
+func (s *series) gained(of spec.Limit, from, to time.Duration) (units int64, known bool) {
+	for _, p := range of {
 		back, ok := s.gainedBy(p, from, to)
 		if !ok {
 			return 0, false
 		}
 		units = max(units, back)
 	}
-	return units, len(s.Limit) > 0
+	return units, len(of) > 0
 }
 
 // gainedBy is gained for one policy.

@@ -67,6 +67,8 @@ type RetryAfterExpect struct {
 	Waits int
 	// NotLonger: nobody is told to wait longer than the limit needs, rounded up to the unit of the field.
 	NotLonger bool
+	// Spread is by which share of itself a wait may be too long on purpose; 0: by nothing.
+	Spread float64
 }
 
 // DenialBound is the most denials that a phase may have.

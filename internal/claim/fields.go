@@ -209,6 +209,6 @@ func readDate(o *timeline.Observation) (bool, []headers.Problem) {
 func readQuotas(o *timeline.Observation) (bool, []headers.Problem) {
 	base, _ := Date(o)
 	quotas, problems := headers.Quotas(o.Fields.Get, base)
-	tells := func(q headers.Quota) bool { return q.HasLimit || q.HasRemaining }
+	tells := func(q headers.Quota) bool { return q.HasLimit || q.HasRemaining || q.Unlimited }
 	return slices.ContainsFunc(quotas, tells), problems
 }

@@ -48,7 +48,7 @@ func (r *recording) honored(e *Expect) result.Claim {
 
 // honoredWaits is honored if at least `fewest` waits must be seen.
 func (r *recording) honoredWaits(fewest int) result.Claim {
-	retries, denials := r.retries()
+	retries, denials := r.retries(Waits)
 	var kept int
 	shown := map[int]bool{} // one request shows one wait, however many denials told it
 	var shortest, longest time.Duration
@@ -95,8 +95,8 @@ func (r *recording) honoredWaits(fewest int) result.Claim {
 
 // retries returns the pairs of a denial and the first request of its partition that waited as told. Both have
 // the same cost, and the answer is known. If others may have been decided between them, only admitted
-// requests are returned. denials is the number of all denials.
-func (r *recording) retries() (out []retry, denials int) {
+// requests are returned. denials is the number of all denials. told returns the waits that a denial states.
+func (r *Recording) retries(told func(*timeline.Observation) []Wait) (out []retry, denials int) {
 	partitions := map[string][]*timeline.Observation{}
 	for i := range r.Observations {
 		o := &r.Observations[i]
@@ -115,8 +115,10 @@ func (r *recording) retries() (out []retry, denials int) {
 		for i, d := range obs {
 			if IsDenial(d) {
 				denials++
-				if x, ok := p.retryAt(i, before); ok {
-					out = append(out, x)
+				for _, w := range told(d) {
+					if x, ok := p.retryAt(i, w, before); ok {
+						out = append(out, x)
+					}
 				}
 			}
 			before.add(d)
@@ -131,11 +133,10 @@ type partition struct {
 	obs []*timeline.Observation
 }
 
-// retryAt returns obs[i] and the first request that waited as told, if they are a retry.
-func (p *partition) retryAt(i int, before rivals) (retry, bool) {
+// retryAt returns obs[i] and the first request that waited as t tells, if they are a retry.
+func (p *partition) retryAt(i int, t Wait, before rivals) (retry, bool) {
 	d := p.obs[i]
-	t, ok := Told(d)
-	if !ok || p.Limit.Completes() { // requests in flight, or counted later, may deny the retry
+	if p.Limit.Completes() { // requests in flight, or counted later, may deny the retry
 		return retry{}, false
 	}
 	later := p.obs[i+1:]
@@ -238,7 +239,7 @@ func (p *partition) disturbs(o, next *timeline.Observation) bool {
 // surelyWaited tells whether the retry came late enough on every clock: those of several observers, and the
 // target's own. The target's clock may read up to a tick less than the time of the decision, and run slower
 // than ours.
-func (r *recording) surelyWaited(x retry) bool {
+func (r *Recording) surelyWaited(x retry) bool {
 	h := &r.Header
 	tick := h.Tick
 	for _, p := range x.limit {

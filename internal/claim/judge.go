@@ -45,7 +45,7 @@ type recording struct {
 func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect,
 	longest LongestWaits) *recording {
 	known := Terms{Limit: limit, Own: e.Limits, Shared: e.Shared, Used: e.Used, Promised: e.Promised,
-		Kept: e.Kept}
+		Kept: e.Kept, Spread: e.RetryAfter.Spread}
 	return &recording{Recording: NewRecording(tl, known, longest),
 		lateMax: cmp.Or(e.LateP99, suspectLateness)}
 }

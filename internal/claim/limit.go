@@ -30,12 +30,12 @@ func (j *quotaJudge) toldLimit(id string, tellers []teller) result.Claim {
 		case ok:
 			seen = append(seen, limitsOf(t.quotas)...)
 		case len(bad) == 0:
-			if odd.Dialect == headers.PolicyByNumber {
+			if odd.Dialect == headers.PolicyByNumber || odd.Dialect == headers.XPolicy {
 				rule = "R3-POLICY"
 			}
-			first = fmt.Sprintf("#%d states a limit of %d (%s), but %s", t.o.Seq, odd.Limit, odd.Dialect,
+			first = fmt.Sprintf("#%d states %s (%s), but %s", t.o.Seq, limitText(odd), odd.Dialect,
 				declaredText(limit))
-			if odd.Window == 0 {
+			if odd.HasLimit && odd.Window == 0 {
 				first += unnamedUnit(odd.Limit, limit)
 			}
 			fallthrough
@@ -66,7 +66,7 @@ func (j *quotaJudge) toldLimit(id string, tellers []teller) result.Claim {
 // none.
 func undeclared(quotas []headers.Quota, limit spec.Limit) (odd headers.Quota, ok bool) {
 	for _, q := range quotas {
-		if !q.HasLimit || slices.ContainsFunc(quotas, func(x headers.Quota) bool {
+		if !tellsLimit(q) || slices.ContainsFunc(quotas, func(x headers.Quota) bool {
 			return x.Dialect == q.Dialect && x.HasLimit && declares(limit, x.Limit, x.Window)
 		}) {
 			continue
@@ -74,6 +74,20 @@ func undeclared(quotas []headers.Quota, limit spec.Limit) (odd headers.Quota, ok
 		return q, false
 	}
 	return headers.Quota{}, true
+}
+
+// limitText says which limit a quota states.
+func limitText(q headers.Quota) string {
+	switch {
+	case !tellsLimit(q):
+		return "no limit"
+	case q.Unlimited:
+		return "that nothing limits the client (-1)"
+	case q.Window > 0:
+		return fmt.Sprintf("a limit of %d in %s", q.Limit, text.Brief(q.Window))
+	default:
+		return fmt.Sprintf("a limit of %d", q.Limit)
+	}
 }
 
 // limitsOf returns the limits of some quotas in words.

@@ -23,20 +23,20 @@ func (r *recording) notLonger(*Expect) result.Claim {
 	var findings []result.Finding
 	judged, late := 0, 0
 	for _, d := range denials {
-		t, ok := Told(d)
-		if !ok {
-			continue
-		}
-		need, ok := r.LongestNeed(d, t)
-		if !ok {
-			continue
-		}
-		judged++
-		if t.For > need {
+		known, bad := false, false
+		for _, t := range Waits(d) {
+			need, ok := r.LongestNeed(d, t)
+			if known = known || ok; !ok || t.For <= need || bad {
+				continue
+			}
+			bad = true
 			if late++; late <= MostFindings {
 				wait, _ := r.LongestWait(d)
 				findings = append(findings, tooLong(d, t, need, wait))
 			}
+		}
+		if known {
+			judged++
 		}
 	}
 	chances := result.Of(judged, "denials whose wait was compared with the limit")
@@ -56,8 +56,16 @@ func tooLong(d *timeline.Observation, t Wait, need, wait time.Duration) result.F
 	return Witness(result.Finding{
 		Kind: result.RetryAfterLate, Seen: int64(t.For), Bound: int64(need),
 		Text: fmt.Sprintf("#%d was denied with %s (sent %s, first byte %s); at most %s could be "+
-			"needed, so at most %d s may be stated",
+			"needed, so at most %s may be stated",
 			d.Seq, t, Seconds(d.Sent, time.Millisecond), Seconds(d.FirstByte, time.Millisecond),
-			Seconds(wait, time.Microsecond), need/time.Second),
+			Seconds(wait, time.Microsecond), statable(need)),
 	}, d)
+}
+
+// statable prints the longest wait that may be stated, in whole seconds if it is so.
+func statable(need time.Duration) string {
+	if need%time.Second == 0 {
+		return fmt.Sprintf("%d s", need/time.Second)
+	}
+	return Seconds(need, time.Millisecond)
 }

@@ -303,7 +303,7 @@ func (j *quotaJudge) resetConflict(o *timeline.Observation, x member) string {
 	if !ok || !dated || q.Form == headers.Delta || len(limit) == 0 || limit.Completes() {
 		return ""
 	}
-	f := j.wrongReset(o, q, limit, nil)
+	f := j.wrongReset(o, q, limit, limit, nil)
 	if f == nil {
 		return ""
 	}

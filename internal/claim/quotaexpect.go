@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -22,6 +23,8 @@ type QuotaExpect struct {
 	// Limit: the stated limit is the declared one. Reset: quota comes back at the stated time, which is that
 	// of one more unit at the earliest and of all units at the latest.
 	Limit, Reset bool
+	// Denials: a denial states the limit that denied.
+	Denials bool
 	// Body: the numbers in the body of a denial are those of its header fields.
 	Body bool
 	// Fresh: a partition is new at its first request, so its remaining units are known then.
@@ -46,6 +49,8 @@ var quotaQuestions = [...]quotaQuestion{
 	{result.ClaimQuotaLimit, func(e *QuotaExpect) bool { return e.Limit }, told((*quotaJudge).toldLimit)},
 	{result.ClaimQuotaReset, func(e *QuotaExpect) bool { return e.Reset },
 		told(alone((*quotaJudge).toldReset))},
+	{result.ClaimQuotaDenials, func(e *QuotaExpect) bool { return e.Denials },
+		told(alone((*quotaJudge).denials))},
 	{result.ClaimQuotaBody, func(e *QuotaExpect) bool { return e.Body }, (*quotaJudge).toldBody},
 }
 
@@ -96,7 +101,9 @@ func told(ask reading) func(*quotaJudge, string) result.Claim {
 		}
 		if !j.noted {
 			j.noted = true
-			c.Text += unjudged(j.Target)
+			if c.Unjudged = j.unjudged(j.Target); len(c.Unjudged) > 0 {
+				c.Text += "; sent, but not judged: " + strings.Join(c.Unjudged, ", ")
+			}
 		}
 		return c
 	}

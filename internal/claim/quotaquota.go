@@ -58,8 +58,13 @@ func lacksLimit(p headers.Problem) bool {
 
 // withhold tells whether all answers leave out one part of the quota, and nobody promised it.
 func (j *quotaJudge) withhold(tellers []teller, has func(headers.Quota) bool) bool {
-	tells := func(t teller) bool { return len(t.problems) > 0 || slices.ContainsFunc(t.quotas, has) }
+	tells := func(t teller) bool { return len(t.problems) > 0 || stating(has)(t) }
 	return !j.promised() && !slices.ContainsFunc(tellers, tells)
+}
+
+// stating returns a function that tells whether an answer has such a quota.
+func stating(has func(headers.Quota) bool) func(teller) bool {
+	return func(t teller) bool { return slices.ContainsFunc(t.quotas, has) }
 }
 
 // silent returns the claim on a part that no answer states: nobody promised it, or there are too few answers.
@@ -83,7 +88,7 @@ func uncompared(id string) result.Claim {
 
 // tellsLimit, tellsRemaining and tellsReset say what a quota of an answer states. A reset may count from a
 // Date that is missing.
-func tellsLimit(q headers.Quota) bool     { return q.HasLimit }
+func tellsLimit(q headers.Quota) bool     { return q.HasLimit || q.Unlimited }
 func tellsRemaining(q headers.Quota) bool { return q.HasRemaining }
 func tellsReset(q headers.Quota) bool     { return q.Form != "" }
 

@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -32,19 +33,32 @@ func (r *Recording) LongestWait(d *timeline.Observation) (wait time.Duration, ok
 	return wait, ok && wait != reference.Never
 }
 
-// LongestNeed returns the longest wait that d may state in the notation of t: the longest true wait rounded
-// up to whole seconds, and two seconds more for a date. A denial always waits for something, so it is at
-// least 1 s. ok=false: no wait is known to be long enough.
+// LongestNeed returns the longest wait that d may state in the notation of t: the longest true wait, longer by
+// the declared Spread and rounded up to whole units, and two seconds more for a date. A denial always waits
+// for something, so it is at least one unit. ok=false: no wait is known to be long enough.
 func (r *Recording) LongestNeed(d *timeline.Observation, t Wait) (need time.Duration, ok bool) {
 	wait, ok := r.LongestWait(d)
 	if !ok {
 		return 0, false
 	}
-	need = max(time.Second, add(wait, time.Second-1).Truncate(time.Second))
+	if wait = longer(wait, r.Spread); wait == reference.Never {
+		return 0, false
+	}
+	unit := cmp.Or(t.unit, time.Second)
+	need = max(unit, add(wait, unit-1).Truncate(unit))
 	if t.IsDate {
 		need = add(need, time.Second+StaleDate)
 	}
 	return need, true
+}
+
+// longer returns a wait that is longer by a share of itself.
+func longer(wait time.Duration, share float64) time.Duration {
+	more := float64(wait) * share
+	if more >= float64(reference.Never-wait) {
+		return reference.Never
+	}
+	return wait + time.Duration(more)
 }
 
 // add returns a + b, or the largest duration if that overflows. Neither may be negative.

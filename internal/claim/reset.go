@@ -25,6 +25,9 @@ func (j *quotaJudge) toldReset(id string, tellers []teller) result.Claim {
 	opened := j.openings()
 	var findings []result.Finding
 	judged, bad, resets := 0, 0, false
+	wrong := func(t teller, q headers.Quota, limit spec.Limit) *result.Finding {
+		return j.wrongReset(t.o, q, limit, t.about(q, limit), opened)
+	}
 	for _, t := range tellers {
 		limit := j.LimitOf(t.o)
 		resets = resets || slices.ContainsFunc(t.quotas, tellsReset)
@@ -36,12 +39,12 @@ func (j *quotaJudge) toldReset(id string, tellers []teller) result.Claim {
 		}
 		judged++
 		i := slices.IndexFunc(asked,
-			func(q headers.Quota) bool { return j.wrongReset(t.o, q, limit, opened) != nil })
+			func(q headers.Quota) bool { return wrong(t, q, limit) != nil })
 		if i < 0 {
 			continue
 		}
 		if bad++; bad <= MostFindings {
-			findings = append(findings, *j.wrongReset(t.o, asked[i], limit, opened))
+			findings = append(findings, *wrong(t, asked[i], limit))
 		}
 	}
 	switch {
@@ -60,26 +63,31 @@ func (j *quotaJudge) toldReset(id string, tellers []teller) result.Claim {
 }
 
 // beside tells whether q belongs, or may belong, to a policy that is not declared. It is then one of several
-// in one dialect of an answer.
+// in one dialect of an answer, or does not count requests.
 func (t *teller) beside(q headers.Quota, limit spec.Limit) bool {
-	return !slices.Contains(t.single(), q) && !(q.HasLimit && declares(limit, q.Limit, q.Window))
+	one := q.Units == "" && slices.Contains(t.single(), q)
+	return !one && !(q.HasLimit && declares(limit, q.Limit, q.Window))
 }
 
-// wrongReset returns the finding of an impossible reset, or nil if it is possible.
-func (j *quotaJudge) wrongReset(o *timeline.Observation, q headers.Quota, limit spec.Limit,
+// wrongReset returns the finding of a reset that is impossible for the policies that q may be about, or nil if
+// it is possible. limit are all policies.
+func (j *quotaJudge) wrongReset(o *timeline.Observation, q headers.Quota, limit, of spec.Limit,
 	opened map[string]span) *result.Finding {
 	h := &j.Header
 	slack := q.Unit + h.Tick + 2*h.ClockError + 2*h.Drift(o.FirstByte)
 	late := slack
 	// It counts from a Date, which is cut to the second and may be old.
-	if q.Form != headers.Delta {
+	if !q.Form.Relative() {
 		late, slack = late+time.Second+StaleDate, slack+StaleDate
 	}
-	most, why := longestReset(limit, q), "all of the quota is back"
+	most, why := longestReset(of, q), "all of the quota is back"
 	least, known := time.Duration(0), false
-	if end, ok := j.windowEnd(o, limit, opened); ok {
+	if end, ok := j.windowEnd(o, of, opened); ok {
 		most, why = min(most, end.to-o.Sent), "its window has ended"
-		least, known = max(0, end.from-o.FirstByte), o.Outcome == timeline.Denied && o.Cost == 1
+		least = max(0, end.from-o.FirstByte)
+		// Of several policies, one with units left may state that the next unit is there.
+		known = o.Outcome == timeline.Denied && o.Cost == 1 &&
+			(len(limit) == 1 || q.HasRemaining && q.Remaining == 0)
 	}
 	told := fmt.Sprintf("#%d (%s, sent %s, first byte %s) states a reset in %s (%s)", o.Seq, o.Outcome,
 		Seconds(o.Sent, time.Millisecond), Seconds(o.FirstByte, time.Millisecond),

@@ -57,8 +57,8 @@ func TestPoliciesByNumberAreDeclared(t *testing.T) {
 		{"5", "pass", ""},
 		{"5;w=1, 1000;w=3600", "pass", ""}, // another policy is listed beside it
 		{"no number", "pass", ""},          // the rules for fields report this one
-		{"600;w=3600", "fail", "states a limit of 600 (ratelimit-policy), but the declared limit has 5"},
-		{"9000;w=60, 8000", "fail", "states a limit of 9000 (ratelimit-policy)"},
+		{"600;w=3600", "fail", "states a limit of 600 in 1h0m0s (ratelimit-policy), but the declared limit has 5"},
+		{"9000;w=60, 8000", "fail", "states a limit of 9000 in 60.0 s (ratelimit-policy)"},
 		{"36000", "fail", "(it is the rate in an hour, which no field says)"},
 	} {
 		for _, limit := range [][]string{{"Ratelimit-Limit: 5", "Ratelimit-Reset: 1"},

@@ -21,7 +21,7 @@ var whatIsTold = claim.Expect{
 	Fields:     []claim.Group{claim.RateLimit, claim.DateField},
 	RetryAfter: claim.RetryAfterExpect{Honored: true, NotLonger: true},
 	Quota: claim.QuotaExpect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
-		Reset: true, Body: true,
+		Reset: true, Denials: true, Body: true,
 		Fresh: true},
 }
 
@@ -59,7 +59,7 @@ func TestRightTargetsAreNeverAccused(t *testing.T) {
 		}
 	})
 	t.Logf("%v", passed)
-	for _, kind := range []result.ClaimKind{result.ClaimQuotaLimit, result.ClaimQuotaReset,
+	for _, kind := range []result.ClaimKind{result.ClaimQuotaLimit, result.ClaimQuotaReset, result.ClaimQuotaDenials,
 		result.ClaimQuotaBody} {
 		if passed[string(kind)] < claim.Fewer(1000) {
 			t.Errorf("%s: only %d passed", kind, passed[string(kind)])

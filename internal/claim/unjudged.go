@@ -8,9 +8,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// unjudged names the fields of answers that seem to state a quota, but whose meaning is unknown. Empty: there
-// are none.
-func unjudged(obs []*timeline.Observation) string {
+// unjudged names the fields of answers that seem to state a quota or a wait, but whose meaning is unknown, and
+// the quotas that are not declared. It may be empty.
+func (j *quotaJudge) unjudged(obs []*timeline.Observation) []string {
 	read := map[string]bool{}
 	var out []string
 	for _, o := range obs {
@@ -24,8 +24,16 @@ func unjudged(obs []*timeline.Observation) string {
 			}
 		}
 	}
-	if len(out) == 0 {
-		return ""
+	named := map[string]bool{}
+	for _, t := range j.tellers() {
+		for _, q := range t.quotas {
+			about := strings.TrimSpace(string(q.Dialect) + " " + q.Name)
+			limit := j.LimitOf(t.o)
+			if len(limit) > 0 && !named[about] && t.beside(q, limit) {
+				named[about] = true
+				out = append(out, fmt.Sprintf("%s (%s in #%d, which is not declared)", about, limitText(q), t.o.Seq))
+			}
+		}
 	}
-	return "; sent, but not judged: " + strings.Join(out, ", ")
+	return out
 }

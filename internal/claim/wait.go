@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
@@ -23,12 +24,26 @@ func Date(o *timeline.Observation) (at time.Time, ok bool) {
 
 // Wait is the wait that an answer states.
 type Wait struct {
-	// raw is the value as it was sent.
-	raw string
+	// field is the name of its field: Retry-After, if it is empty. raw is the value as it was sent.
+	field, raw string
 	// For is its length, never negative. It is the largest duration if that cannot hold the wait.
 	For time.Duration
 	// IsDate: it is a date, which counts from the Date of the answer in whole seconds.
 	IsDate bool
+	// unit is the step of the notation: a second, if it is 0.
+	unit time.Duration
+}
+
+// Waits returns the waits that the fields of o state: that of Retry-After, and one in milliseconds. It may be
+// empty.
+func Waits(o *timeline.Observation) (out []Wait) {
+	if w, ok := Told(o); ok {
+		out = append(out, w)
+	}
+	if field, raw, w, ok := headers.MillisecondWait(o.Fields.Get); ok {
+		out = append(out, Wait{field: field, raw: raw, For: w, unit: time.Millisecond})
+	}
+	return out
 }
 
 // Told returns the wait of a valid Retry-After, if o has one. A date without a Date beside it states no wait.
@@ -54,5 +69,5 @@ func (t Wait) String() string {
 		return "Retry-After: " + Quote(t.raw) + ", " + Seconds(t.For, time.Second) +
 			" after its Date"
 	}
-	return "Retry-After: " + t.raw
+	return cmp.Or(t.field, "Retry-After") + ": " + t.raw
 }

@@ -43,6 +43,9 @@ var observed = map[Rule]struct {
 	"RL-TRUTH-T": {About{Convention, "quota comes back after the time that is stated", Draft + " section " +
 		"4.1.2"},
 		"quota-reset: the stated time against the reference"},
+	"RL-DENY-R0": {About{Convention, "a denial states that nothing remains of the limit that denied",
+		Draft + " section 6"},
+		"quota-denials: denials of one unit, each of whose stated limits has units left"},
 	"RL-MONO": {About{Convention, "the remaining quota falls by the cost, and rises no faster than the " +
 		"limit gives back",
 		conventional}, "quota-counts: requests without rivals, in order"},
@@ -143,8 +146,6 @@ var unobserved = map[Rule]struct {
 		"only the owner knows how much is unwanted"},
 	"RL-PK-PII": {About{Should, "pk has no sensitive data", Draft + " section 6.1"},
 		"nobody outside knows which data is sensitive"},
-	"RL-DENY-R0": {About{Convention, "a denial states that nothing remains", Draft + " section 6"},
-		"a request of several units is denied while some remain"},
 	"XR-USED": {About{Convention, "used and remaining add up to the limit", conventional}, "few " +
 		"products send it"},
 	"XR-RESOURCE": {About{Convention, "x-ratelimit-resource names the quota", conventional},

@@ -26,6 +26,7 @@ const (
 	ClaimQuotaCounts         ClaimKind = "quota-counts"
 	ClaimQuotaLimit          ClaimKind = "quota-limit"
 	ClaimQuotaReset          ClaimKind = "quota-reset"
+	ClaimQuotaDenials        ClaimKind = "quota-denials"
 	ClaimQuotaBody           ClaimKind = "quota-body"
 	ClaimAnswers             ClaimKind = "answers"
 	ClaimAnswered            ClaimKind = "answered"
@@ -100,6 +101,8 @@ var claimKinds = []explained[ClaimKind]{
 		"as it is declared, or the rate in the unit of time that the field names."},
 	{ClaimQuotaReset, "Quota comes back when an answer says: after a denial, not before the next unit " +
 		"can come back; and no later than the whole quota. An answer may mean either."},
+	{ClaimQuotaDenials, "A denial states the limit that denied: if it was for one unit, one of the limits " +
+		"that it states has none left, and a client that came back at the last stated reset is admitted."},
 	{ClaimQuotaBody, "The wait, limit, reset and status in a JSON body of a denial equal those of its " +
 		"header fields, in the same unit. A wait without such a field is long enough, and no longer " +
 		"than the limit needs."},
@@ -259,7 +262,8 @@ var findingKinds = []explained[Kind]{
 	{QuotaConflict, "Answers state two limits, or two numbers of remaining units."},
 	{LimitOtherwise, "Answers state a limit that is not the declared one."},
 	{ResetLate, "An answer states a reset that is later than the whole quota can need."},
-	{ResetEarly, "An answer states a reset that is past, or before a window can have ended."},
+	{ResetEarly, "An answer states a reset that is past, or before a window can have ended, or at which a " +
+		"client that came back was denied again."},
 	{BodyConflict, "The body of a denial states another wait, limit, reset or status than the denial " +
 		"itself."},
 	{RemainingHigh,
@@ -304,6 +308,7 @@ var rules = map[ClaimKind]map[Kind]string{
 	ClaimQuotaCounts:         {"": "RL-MONO"},
 	ClaimQuotaLimit:          {"": "RL-LIMIT"},
 	ClaimQuotaReset:          {"": "RL-TRUTH-T"},
+	ClaimQuotaDenials:        {"": "RL-DENY-R0", ResetEarly: "RL-TRUTH-T"},
 	ClaimQuotaBody:           {"": "PD-WAIT"},
 	ClaimAnswered:            {"": "AL-ANSWER"},
 	ClaimBarred:              {"": "AL-UPPER"},

@@ -35,7 +35,7 @@ func (r *Run) Notes() []Note {
 			out = append(out, n)
 		}
 	}
-	out = append(out, r.unfit()...)
+	out = append(append(out, r.unfit()...), r.unjudged()...)
 	other := Note{Text: "lacks what they need (other limits or clients, a proxy, a command)"}
 	for i := range r.Scenarios {
 		if s := &r.Scenarios[i]; s.Uncounted() && len(s.unpromised()) == 0 && s.Unfit == "" {
@@ -65,6 +65,25 @@ func (r *Run) lacking() (ids []string) {
 		return nil
 	}
 	return ids
+}
+
+// unjudged returns a note of each thing that answers state and nothing judges.
+func (r *Run) unjudged() (out []Note) {
+	for i := range r.Scenarios {
+		s := &r.Scenarios[i]
+		for _, c := range s.Claims {
+			for _, what := range c.Unjudged {
+				name, _, _ := strings.Cut(what, " (")
+				at := slices.IndexFunc(out, func(n Note) bool { return strings.HasPrefix(n.Text, "states "+name+" (") })
+				if at < 0 {
+					out = append(out, Note{Text: "states " + what, InPart: []string{s.ID}})
+				} else if !slices.Contains(out[at].InPart, s.ID) {
+					out[at].InPart = append(out[at].InPart, s.ID)
+				}
+			}
+		}
+	}
+	return out
 }
 
 // unfit returns the notes of what takes more than a scenario may: one note of all scenarios that were not

@@ -128,6 +128,8 @@ type Claim struct {
 	// Moot: the answers leave nothing to compare, such as two dialects. The claim is then Inconclusive
 	// (needs-failed), and does not weigh.
 	Moot bool `json:"moot,omitempty"`
+	// Unjudged are things that answers state and nothing judges, each with an example. May be empty.
+	Unjudged []string `json:"unjudged,omitempty"`
 	// Chances are what a Pass rests on.
 	Chances Chances `json:"chances,omitzero"`
 	// Compared are the attributes that a claim of kind ClaimAttributes compared, in their order. nil for all

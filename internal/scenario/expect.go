@@ -50,6 +50,9 @@ func expectKind() kind[*draft] {
 			func(e *draft) *[]claim.Group { return &e.Expect.Fields }),
 		key("retry_after", retryAfterKind(), "What follows if a client waits as told.",
 			func(e *draft) *claim.RetryAfterExpect { return &e.Expect.RetryAfter }),
+		key("retry_after_spread", shareKind(), "By which share of itself a wait may be too long on purpose, so "+
+			"that clients do not come back together: 50%.",
+			func(e *draft) *float64 { return &e.Expect.RetryAfter.Spread }),
 		key("denied_status", list("statuses", whole("a status", 100, 599)),
 			"Statuses that a denial should have.", func(e *draft) *[]int { return &e.Expect.DeniedStatus }),
 		key("denials", list("bounds", denialKind()), "The most denials of phases.",
@@ -118,6 +121,20 @@ func toleranceKind() kind[*Tolerance] {
 				return Tolerance{}, rule + ", at most 999%", ""
 			}
 			return Tolerance{Demanded: true, Ratio: float64(x.num) / float64(x.den) / 100}, "", ""
+		})
+}
+
+// shareKind is the kind of a share such as 50%.
+func shareKind() kind[*float64] {
+	const rule = "a share is a percentage such as 50%"
+	return textKind(rule, &jsonschema.Schema{Type: "string", Pattern: `^[0-9]{1,3}(\.[0-9]{1,3})?%$`},
+		func(s string) (float64, string, string) {
+			number, ok := strings.CutSuffix(s, "%")
+			x, isNumber := parseMultiple(number)
+			if !ok || !isNumber || len(number) > 7 || x.num > 1000*x.den {
+				return 0, rule, ""
+			}
+			return float64(x.num) / float64(x.den) / 100, "", ""
 		})
 }
 

@@ -25,6 +25,8 @@ func quotaKind() kind[*claim.QuotaExpect] {
 			func(q *claim.QuotaExpect) *bool { return &q.Counts }),
 		key("limit", boolean("limit"), "The stated limit is the declared one.",
 			func(q *claim.QuotaExpect) *bool { return &q.Limit }),
+		key("denials", boolean("denials"), "A denial states the limit that denied.",
+			func(q *claim.QuotaExpect) *bool { return &q.Denials }),
 		key("reset", boolean("reset"), "Quota comes back when an answer says: one more unit, or all of "+
 			"it.",
 			func(q *claim.QuotaExpect) *bool { return &q.Reset }),

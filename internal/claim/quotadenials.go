@@ -1,0 +1,201 @@
+package claim
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
+)
+
+// denials judges that a denial states the limit that denied. If it was for one unit, one of the limits that
+// it states has none left. A client that came back alone, at the last of all times that the denial states, is
+// admitted. Otherwise the fields are those of a limit that would have admitted.
+//
+// What is left may be read before or after the decision: units that came back, or that rivals took, while the
+// request was on its way are no contradiction. A reset may be cut, so its client must have come a unit of the
+// notation later.
+func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
+	of := map[int]*teller{}
+	for i, t := range tellers {
+		if IsDenial(t.o) {
+			of[t.o.Seq] = &tellers[i]
+		}
+	}
+	var left, again []result.Finding
+	judged := 0
+	for _, p := range j.ByPartition() {
+		counted, ok := j.CountedBy(len(p.Observations),
+			func(i int) *timeline.Observation { return &p.Observations[i] })
+		if !ok || len(counted.Limit) == 0 || counted.Limit.Completes() {
+			continue
+		}
+		s := series{Recording: counted, fresh: j.fresh, obs: p.Observations}
+		if !s.bans() {
+			f, n := s.unitsLeft(of)
+			left, judged = append(left, f...), judged+n
+		}
+	}
+	retries, _ := j.retries(func(d *timeline.Observation) []Wait { return lastOf(of[d.Seq], d) })
+	for _, x := range retries {
+		if judged++; x.alone && x.next.Outcome == timeline.Denied && j.surelyWaited(x) {
+			f := early(x)
+			f.Kind, f.Bound = result.ResetEarly, int64(x.told.For-x.told.unit)
+			again = append(again, f)
+		}
+	}
+	switch {
+	case judged > 0 && len(j.Limit) > 0:
+		bad := len(left) + len(again)
+		return result.Settle(id, fmt.Sprintf("%d of %s state the limit that denied%s", judged-bad,
+			text.Plural(judged, "denial"), Shown(bad)), result.Of(judged, "denials whose limit was looked for"),
+			slices.Concat(left, again)[:min(bad, MostFindings)]...)
+	case len(j.Limit) == 0:
+		return uncompared(id)
+	default:
+		return j.silent(id, tellers, "what is left at a denial", func(q headers.Quota) bool {
+			return q.HasRemaining || q.Form != ""
+		})
+	}
+}
+
+// unitsLeft judges what the denials of a partition say that is left. judged counts those of which that is known:
+// the cost in the units of a quota may be greater than 1.
+func (s *series) unitsLeft(of map[int]*teller) (found []result.Finding, judged int) {
+	var turned []*timeline.Observation // denials that explain themselves if a window ended on their way
+	for i := range s.obs {
+		o := &s.obs[i]
+		t := of[o.Seq]
+		if t == nil {
+			continue
+		}
+		least, what, sure := t.leastLeft(s.LimitOf(o))
+		if least == 0 {
+			judged++
+		}
+		if least <= 0 || !sure {
+			continue
+		}
+		back, windows, known := s.freed(o)
+		switch {
+		case !known:
+		case least <= back:
+			judged++
+		case windows == 0:
+			judged++
+			found = append(found, s.unspent([]*timeline.Observation{o}, least, back, what))
+		default:
+			if turned = append(turned, o); s.closely(turned, windows) {
+				judged += len(turned)
+				found = append(found, s.unspent(turned, least, back, what))
+				turned = nil
+			}
+		}
+	}
+	return found, judged
+}
+
+// leastLeft returns the fewest units that the answer states as left, and of which quota. It is -1 if none
+// states any. sure: the request surely takes no more than one of them.
+func (t *teller) leastLeft(limit spec.Limit) (least int64, of headers.Quota, sure bool) {
+	least, sure = -1, t.o.Cost == 1
+	for _, q := range t.quotas {
+		sure = sure && (q.Units == "" || declares(limit, q.Limit, q.Window))
+		if q.HasRemaining && (least < 0 || q.Remaining < least) {
+			least, of = q.Remaining, q
+		}
+	}
+	return least, of, sure
+}
+
+// freed returns the most units that came back, or that rivals took, while o was on its way, and of how many
+// fixed windows it is not known whether they ended meanwhile.
+func (s *series) freed(o *timeline.Observation) (units int64, windows int, known bool) {
+	for _, p := range s.LimitOf(o) {
+		back, ok := s.gainedBy(p, o.Sent, o.FirstByte)
+		switch {
+		case ok:
+			units = max(units, back)
+		case p.Fixed():
+			windows++
+		default:
+			return 0, 0, false
+		}
+	}
+	for i := range s.obs {
+		x, apart := &s.obs[i], s.Header.Apart(s.obs[i].Observer, o.Observer)
+		if x != o && x.Outcome != timeline.Denied && x.Sent-apart <= o.FirstByte &&
+			DecidedBy(x)+apart >= o.Sent {
+			units += x.Cost
+		}
+	}
+	return units, windows, true
+}
+
+// closely tells whether the last of some denials follow one another within the shortest window, and are more
+// than windows may have ended meanwhile: then at least one of them met no end.
+func (s *series) closely(denials []*timeline.Observation, windows int) bool {
+	n := len(denials) - windows - 1
+	if n < 0 {
+		return false
+	}
+	denials = denials[n:]
+	h, last := &s.Header, denials[len(denials)-1]
+	span := last.FirstByte - denials[0].Sent
+	for _, p := range s.Limit {
+		if p.Fixed() && span+max(h.Tick, p.Tick)+2*h.ClockError+h.Drift(last.FirstByte) >= p.Slot() {
+			return false
+		}
+	}
+	for i, o := range denials[1:] {
+		if o.Sent-h.Apart(o.Observer, denials[i].Observer) <= denials[i].FirstByte {
+			return false
+		}
+	}
+	return true
+}
+
+// unspent returns the finding of denials that state units left.
+func (s *series) unspent(denials []*timeline.Observation, least, back int64, of headers.Quota) result.Finding {
+	why := "was denied and cost 1, but each limit that it states"
+	if len(denials) > 1 {
+		why = "were denied one after the other and cost 1, but each limit that they state"
+	}
+	return Witness(result.Finding{Kind: result.RemainingHigh, Seen: least, Bound: back,
+		Text: fmt.Sprintf("%s %s has units left: %d of %s; at most %d came back or were taken meanwhile",
+			Seqs(denials), why, least, limitText(of), back)}, denials...)
+}
+
+// lastOf returns the last time at which a denial, whose quotas are those of t, lets its client come back. It
+// is empty if no quota states one that lies ahead.
+func lastOf(t *teller, d *timeline.Observation) []Wait {
+	if t == nil {
+		return nil
+	}
+	var last Wait
+	for _, q := range t.quotas {
+		if !q.HasReset || q.Reset <= 0 {
+			continue
+		}
+		w := Wait{field: "reset (" + string(q.Dialect) + ")", raw: Seconds(q.Reset, q.Unit), unit: q.Unit}
+		if !q.Form.Relative() {
+			w.unit += time.Second + StaleDate
+		}
+		if w.For = add(q.Reset, w.unit); w.For > last.For {
+			last = w
+		}
+	}
+	if last.For == 0 {
+		return nil
+	}
+	for _, w := range Waits(d) {
+		if w.For >= last.For {
+			return nil // retry-after-honored judges that one
+		}
+	}
+	return []Wait{last}
+}
