@@ -13,9 +13,9 @@ import (
 const deniedWords = "statuses such as 403,429, header:NAME, header:NAME=VALUE, or body:PATH=VALUE such as " +
 	"body:errors.0.extensions.code=THROTTLED"
 
-// deniedSettings turns the values of --denied into settings. It is empty if there are none. A word of the body
-// or of a field takes the place of denied as a whole: beside a word of the body, only the statuses that are
-// named deny.
+// deniedSettings turns the values of --denied into settings. It is empty if there are none. A word of the
+// body or of a field takes the place of denied as a whole: beside a word of the body, only the statuses that
+// are named deny.
 func deniedSettings(values []string) ([]tree.Setting, error) {
 	var statuses, marks []string
 	for _, v := range values {

@@ -33,8 +33,8 @@ func (w *window) left(now time.Time) (int, time.Duration) { return w.limit - w.u
 // ceil returns d in whole seconds, rounded up.
 func ceil(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }
 
-// telling returns a server with windows of its own for each client, all or none of which count a request. told
-// writes what it says of them.
+// telling returns a server with windows of its own for each client, all or none of which count a request.
+// told writes what it says of them.
 func telling(windows func() []*window, told func(h http.Header, w []*window, now time.Time, ok bool)) func(
 	http.Handler) http.Handler {
 	return func(http.Handler) http.Handler {
@@ -92,7 +92,8 @@ func anthropic(late time.Duration) func(http.Header, []*window, time.Time, bool)
 		left, reset := w[0].left(now)
 		h.Set("Anthropic-RateLimit-Requests-Limit", "10")
 		h.Set("Anthropic-RateLimit-Requests-Remaining", strconv.Itoa(left))
-		h.Set("Anthropic-RateLimit-Requests-Reset", now.Add(reset+late+time.Second).UTC().Format(time.RFC3339))
+		h.Set("Anthropic-RateLimit-Requests-Reset",
+			now.Add(reset+late+time.Second).UTC().Format(time.RFC3339))
 	}
 }
 
@@ -105,7 +106,8 @@ func twoPolicies(lines, stuck bool) func(http.Header, []*window, time.Time, bool
 			if stuck {
 				left = w[i].limit
 			}
-			policy = append(policy, fmt.Sprintf(`"%s";q=%d;w=%s;pk=:YQ==:`, name, w[i].limit, ceil(w[i].size)))
+			policy = append(policy, fmt.Sprintf(`"%s";q=%d;w=%s;pk=:YQ==:`, name, w[i].limit,
+				ceil(w[i].size)))
 			state = append(state, fmt.Sprintf(`"%s";r=%d;t=%s;pk=:YQ==:`, name, left, ceil(reset)))
 		}
 		if lines {

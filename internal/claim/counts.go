@@ -176,8 +176,8 @@ func policiesOf(limit spec.Limit, q headers.Quota) spec.Limit {
 	})
 }
 
-// about returns the policies of limit that q may be about. If an answer states what is left of one quota only,
-// that may sum up all policies, whatever limit stands beside it.
+// about returns the policies of limit that q may be about. If an answer states what is left of one quota
+// only, that may sum up all policies, whatever limit stands beside it.
 func (t *teller) about(q headers.Quota, limit spec.Limit) spec.Limit {
 	states := 0
 	for _, x := range t.quotas {

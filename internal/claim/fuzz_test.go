@@ -29,8 +29,9 @@ func FuzzAnswer(f *testing.F) {
 	e := Expect{Fields: []Group{RetryAfter, RateLimit, DateField, ProblemBody,
 		NoStore, Explanation},
 		RetryAfter: RetryAfterExpect{Honored: true, NotLonger: true}, DeniedStatus: []int{429},
-		Quota: QuotaExpect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true, Denials: true,
-			Reset: true, Body: true, Fresh: true},
+		Quota: QuotaExpect{Conventions: true, Agree: true, Stable: true, Counts: true, Limit: true,
+			Denials: true,
+			Reset:   true, Body: true, Fresh: true},
 		Intact:   &IntactExpect{Fields: []string{"Retry-After", "Ratelimit*"}, Status: true, Body: true},
 		Promised: result.Promises()}
 	f.Fuzz(func(t *testing.T, fields, body string) {

@@ -115,11 +115,7 @@ func (r *Recording) retries(told func(*timeline.Observation) []Wait) (out []retr
 		for i, d := range obs {
 			if IsDenial(d) {
 				denials++
-				for _, w := range told(d) {
-					if x, ok := p.retryAt(i, w, before); ok {
-						out = append(out, x)
-					}
-				}
+				out = append(out, p.retriesAt(i, told(d), before)...)
 			}
 			before.add(d)
 		}
@@ -131,6 +127,16 @@ func (r *Recording) retries(told func(*timeline.Observation) []Wait) (out []retr
 type partition struct {
 	*Recording
 	obs []*timeline.Observation
+}
+
+// retriesAt returns the retries of obs[i] after each of some waits.
+func (p *partition) retriesAt(i int, told []Wait, before rivals) (out []retry) {
+	for _, w := range told {
+		if x, ok := p.retryAt(i, w, before); ok {
+			out = append(out, x)
+		}
+	}
+	return out
 }
 
 // retryAt returns obs[i] and the first request that waited as t tells, if they are a retry.

@@ -52,7 +52,8 @@ func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
 	case judged > 0 && len(j.Limit) > 0:
 		bad := len(left) + len(again)
 		return result.Settle(id, fmt.Sprintf("%d of %s state the limit that denied%s", judged-bad,
-			text.Plural(judged, "denial"), Shown(bad)), result.Of(judged, "denials whose limit was looked for"),
+			text.Plural(judged, "denial"), Shown(bad)), result.Of(judged,
+			"denials whose limit was looked for"),
 			slices.Concat(left, again)[:min(bad, MostFindings)]...)
 	case len(j.Limit) == 0:
 		return uncompared(id)
@@ -63,8 +64,8 @@ func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
 	}
 }
 
-// unitsLeft judges what the denials of a partition say that is left. judged counts those of which that is known:
-// the cost in the units of a quota may be greater than 1.
+// unitsLeft judges what the denials of a partition say that is left. judged counts those of which that is
+// known: the cost in the units of a quota may be greater than 1.
 func (s *series) unitsLeft(of map[int]*teller) (found []result.Finding, judged int) {
 	var turned []*timeline.Observation // denials that explain themselves if a window ended on their way
 	for i := range s.obs {
@@ -160,7 +161,8 @@ func (s *series) closely(denials []*timeline.Observation, windows int) bool {
 }
 
 // unspent returns the finding of denials that state units left.
-func (s *series) unspent(denials []*timeline.Observation, least, back int64, of headers.Quota) result.Finding {
+func (s *series) unspent(denials []*timeline.Observation, least, back int64,
+	of headers.Quota) result.Finding {
 	why := "was denied and cost 1, but each limit that it states"
 	if len(denials) > 1 {
 		why = "were denied one after the other and cost 1, but each limit that they state"

@@ -20,8 +20,8 @@ type Terms struct {
 	Shared, Used bool
 	// Promised are the promises of the target. May be empty.
 	Promised []result.Promise
-	// Spread is by which share of itself a stated wait may be too long on purpose, so that clients do not come
-	// back together.
+	// Spread is by which share of itself a stated wait may be too long on purpose, so that clients do not
+	// come back together.
 	Spread float64
 	// Kept: the recording keeps fields, so an answer without fields has none that count.
 	Kept bool

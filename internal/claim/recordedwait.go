@@ -33,9 +33,9 @@ func (r *Recording) LongestWait(d *timeline.Observation) (wait time.Duration, ok
 	return wait, ok && wait != reference.Never
 }
 
-// LongestNeed returns the longest wait that d may state in the notation of t: the longest true wait, longer by
-// the declared Spread and rounded up to whole units, and two seconds more for a date. A denial always waits
-// for something, so it is at least one unit. ok=false: no wait is known to be long enough.
+// LongestNeed returns the longest wait that d may state in the notation of t: the longest true wait, longer
+// by the declared Spread and rounded up to whole units, and two seconds more for a date. A denial always
+// waits for something, so it is at least one unit. ok=false: no wait is known to be long enough.
 func (r *Recording) LongestNeed(d *timeline.Observation, t Wait) (need time.Duration, ok bool) {
 	wait, ok := r.LongestWait(d)
 	if !ok {

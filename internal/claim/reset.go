@@ -69,8 +69,8 @@ func (t *teller) beside(q headers.Quota, limit spec.Limit) bool {
 	return !one && !(q.HasLimit && declares(limit, q.Limit, q.Window))
 }
 
-// wrongReset returns the finding of a reset that is impossible for the policies that q may be about, or nil if
-// it is possible. limit are all policies.
+// wrongReset returns the finding of a reset that is impossible for the policies that q may be about, or nil
+// if it is possible. limit are all policies.
 func (j *quotaJudge) wrongReset(o *timeline.Observation, q headers.Quota, limit, of spec.Limit,
 	opened map[string]span) *result.Finding {
 	h := &j.Header

@@ -57,7 +57,8 @@ func TestPoliciesByNumberAreDeclared(t *testing.T) {
 		{"5", "pass", ""},
 		{"5;w=1, 1000;w=3600", "pass", ""}, // another policy is listed beside it
 		{"no number", "pass", ""},          // the rules for fields report this one
-		{"600;w=3600", "fail", "states a limit of 600 in 1h0m0s (ratelimit-policy), but the declared limit has 5"},
+		{"600;w=3600", "fail",
+			"states a limit of 600 in 1h0m0s (ratelimit-policy), but the declared limit has 5"},
 		{"9000;w=60, 8000", "fail", "states a limit of 9000 in 60.0 s (ratelimit-policy)"},
 		{"36000", "fail", "(it is the rate in an hour, which no field says)"},
 	} {
@@ -216,7 +217,8 @@ func TestAWaitThatABodyTellsAlone(t *testing.T) {
 		{`{"retry_after":2}`, slowBucket, []timeline.Observation{again(1500, 429)}, "pass", ""},
 		{`{"retry_after":1}`, slowBucket,
 			[]timeline.Observation{quotaReq(2, 1100, 1101, 200), quotaReq(3, 1500, 1501, 429)}, "pass", ""},
-		{`{"retry_after":1}`, slowBucket, []timeline.Observation{quotaReq(2, 1100, 0, 0), quotaReq(3, 1500, 1501, 429)},
+		{`{"retry_after":1}`, slowBucket, []timeline.Observation{quotaReq(2, 1100, 0, 0), quotaReq(3, 1500,
+			1501, 429)},
 			"pass", ""}, // what was not answered may be admitted
 		{`{"retry_after":1}`, slowBucket + ",ban=5s", []timeline.Observation{again(1500, 429)}, "pass", ""},
 		{`{"retry_after":0}`, slowBucket, []timeline.Observation{again(50, 429)}, "pass", ""},

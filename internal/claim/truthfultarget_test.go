@@ -59,7 +59,8 @@ func TestRightTargetsAreNeverAccused(t *testing.T) {
 		}
 	})
 	t.Logf("%v", passed)
-	for _, kind := range []result.ClaimKind{result.ClaimQuotaLimit, result.ClaimQuotaReset, result.ClaimQuotaDenials,
+	for _, kind := range []result.ClaimKind{result.ClaimQuotaLimit, result.ClaimQuotaReset,
+		result.ClaimQuotaDenials,
 		result.ClaimQuotaBody} {
 		if passed[string(kind)] < claim.Fewer(1000) {
 			t.Errorf("%s: only %d passed", kind, passed[string(kind)])

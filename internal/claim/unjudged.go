@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// unjudged names the fields of answers that seem to state a quota or a wait, but whose meaning is unknown, and
-// the quotas that are not declared. It may be empty.
+// unjudged names the fields of answers that seem to state a quota or a wait, but whose meaning is unknown,
+// and the quotas that are not declared. It may be empty.
 func (j *quotaJudge) unjudged(obs []*timeline.Observation) []string {
 	read := map[string]bool{}
 	var out []string
@@ -31,7 +31,8 @@ func (j *quotaJudge) unjudged(obs []*timeline.Observation) []string {
 			limit := j.LimitOf(t.o)
 			if len(limit) > 0 && !named[about] && t.beside(q, limit) {
 				named[about] = true
-				out = append(out, fmt.Sprintf("%s (%s in #%d, which is not declared)", about, limitText(q), t.o.Seq))
+				out = append(out, fmt.Sprintf("%s (%s in #%d, which is not declared)", about, limitText(q),
+					t.o.Seq))
 			}
 		}
 	}

@@ -82,9 +82,10 @@ func (r RetryAfter) Check() error {
 	return obsoleteDate("Retry-After", r.raw, r.Date)
 }
 
-// MillisecondWait returns the wait in milliseconds that the clients of OpenAI and of Azure read, with its field
-// and value. ok=false: there is none that can be read. get is that of Quotas.
-func MillisecondWait(get func(name string) (string, bool)) (field, value string, wait time.Duration, ok bool) {
+// MillisecondWait returns the wait in milliseconds that the clients of OpenAI and of Azure read, with its
+// field and value. ok=false: there is none that can be read. get is that of Quotas.
+func MillisecondWait(get func(name string) (string, bool)) (field, value string, wait time.Duration,
+	ok bool) {
 	for _, field := range []string{"Retry-After-Ms", "X-Ms-Retry-After-Ms"} {
 		value, _ := get(field)
 		if !isNumber(trim(value)) {

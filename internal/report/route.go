@@ -23,8 +23,9 @@ type remark struct {
 
 // The mends of routes that are not the limited one.
 const (
-	limitedRoute = "check the path of --target, what the limiter tells clients apart by (--partition), that " +
-		"no cache answers (--past-caches), and that no body says what is denied (--denied body:PATH=VALUE)"
+	limitedRoute = "check the path of --target, what the limiter tells clients apart by (--partition), " +
+		"that no cache answers (--past-caches), and that no body says what is denied (--denied " +
+		"body:PATH=VALUE)"
 	limitedLog  = "check which requests --match keeps, and what identifies a client (--log-partition)"
 	notFollowed = "give the final URL with --target: rlcheck follows no redirects"
 )

@@ -74,7 +74,8 @@ func (r *Run) unjudged() (out []Note) {
 		for _, c := range s.Claims {
 			for _, what := range c.Unjudged {
 				name, _, _ := strings.Cut(what, " (")
-				at := slices.IndexFunc(out, func(n Note) bool { return strings.HasPrefix(n.Text, "states "+name+" (") })
+				at := slices.IndexFunc(out,
+					func(n Note) bool { return strings.HasPrefix(n.Text, "states "+name+" (") })
 				if at < 0 {
 					out = append(out, Note{Text: "states " + what, InPart: []string{s.ID}})
 				} else if !slices.Contains(out[at].InPart, s.ID) {

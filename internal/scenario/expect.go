@@ -50,8 +50,9 @@ func expectKind() kind[*draft] {
 			func(e *draft) *[]claim.Group { return &e.Expect.Fields }),
 		key("retry_after", retryAfterKind(), "What follows if a client waits as told.",
 			func(e *draft) *claim.RetryAfterExpect { return &e.Expect.RetryAfter }),
-		key("retry_after_spread", shareKind(), "By which share of itself a wait may be too long on purpose, so "+
-			"that clients do not come back together: 50%.",
+		key("retry_after_spread", shareKind(),
+			"By which share of itself a wait may be too long on purpose, so "+
+				"that clients do not come back together: 50%.",
 			func(e *draft) *float64 { return &e.Expect.RetryAfter.Spread }),
 		key("denied_status", list("statuses", whole("a status", 100, 599)),
 			"Statuses that a denial should have.", func(e *draft) *[]int { return &e.Expect.DeniedStatus }),

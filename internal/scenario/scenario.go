@@ -177,8 +177,8 @@ type Denied struct {
 	// Header is a field that makes an answer with the status of an admission a denial: NAME, or NAME: VALUE.
 	// Empty: none.
 	Header string
-	// Body is the limiter's own word in a JSON body: PATH=VALUE, such as errors.0.extensions.code=THROTTLED. An
-	// answer that has it is a denial, whatever its status. Empty: no body says so.
+	// Body is the limiter's own word in a JSON body: PATH=VALUE, such as errors.0.extensions.code=THROTTLED.
+	// An answer that has it is a denial, whatever its status. Empty: no body says so.
 	Body string
 }
 

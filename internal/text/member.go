@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Glob tells whether s matches a pattern, in which * stands for any text and ? for a byte. It takes at most time of the product of their lengths, as only the
-// last * is tried again.
+// Glob tells whether s matches a pattern, in which * stands for any text and ? for a byte. It takes at most
+// time of the product of their lengths, as only the last * is tried again.
 func Glob(pattern string, s []byte) bool {
 	p, t := 0, 0
 	star, from := -1, 0

@@ -282,8 +282,8 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 	return opts, nil
 }
 
-// deniedBody returns a function that tells whether a body has the limiter's word for a denial: PATH=VALUE. nil
-// for an empty word.
+// deniedBody returns a function that tells whether a body has the limiter's word for a denial: PATH=VALUE.
+// nil for an empty word.
 func deniedBody(word string) func([]byte) bool {
 	if word == "" {
 		return nil

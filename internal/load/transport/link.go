@@ -370,7 +370,8 @@ func (c *Conn) Answer(a http2.Answer) {
 const notGRPC = timeline.OfTarget + "answers of status 200 were not gRPC, so nothing is known of the calls " +
 	"(check the path and the host)"
 
-// Body keeps the beginning of the body of a denial, of one that may say that it is a denial, or of a 400 for CauseOfPage.
+// Body keeps the beginning of the body of a denial, of one that may say that it is a denial, or of a 400 for
+// CauseOfPage.
 func (c *Conn) Body(p []byte) bool {
 	most, o := 0, c.inflight.Load().Obs
 	if o.Outcome == timeline.Denied {

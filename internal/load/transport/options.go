@@ -66,8 +66,8 @@ type Options struct {
 	// DeniedField makes an admission with this field a denial: NAME, or NAME: VALUE; "" for none.
 	DeniedField string
 	// DeniedBody tells whether a body makes its answer a denial, whatever the status is. It gets at most the
-	// first 64 KiB. An answer whose body did not arrive whole, and that it does not call a denial, is unknown.
-	// nil: no body says so.
+	// first 64 KiB. An answer whose body did not arrive whole, and that it does not call a denial, is
+	// unknown. nil: no body says so.
 	DeniedBody func(body []byte) bool
 	// SilentDenials makes a denial of a request whose connection ends, or gives no answer in time.
 	SilentDenials bool
