@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -24,16 +25,20 @@ func TestPicturesOfKeys(t *testing.T) {
 		t.Fatal("no section with pictures")
 	}
 	var times []string
+	var cost int64
 	for line := range strings.Lines(pictures) {
 		fields := strings.Fields(strings.ReplaceAll(line, "|", " "))
 		switch {
 		case !strings.HasPrefix(line, "    "):
 		case fields[0] == "at":
-			times = fields[1:]
+			times, cost = fields[1:], 1
+			if _, err := fmt.Sscanf(fields[len(fields)-1], "cost=%d", &cost); err == nil {
+				times = times[:len(times)-1]
+			}
 		default:
 			_, after, _ := strings.Cut(line, fields[len(times)])
 			limit, _, _ := strings.Cut(fields[len(times)]+after, "  ")
-			decided(t, limit, times, fields[:len(times)])
+			decided(t, limit, times, fields[:len(times)], cost)
 		}
 	}
 	for _, key := range spec.Keys("") {
@@ -47,7 +52,7 @@ func TestPicturesOfKeys(t *testing.T) {
 }
 
 // decided compares what limit decides with what is drawn. Each answer takes 3 s.
-func decided(t *testing.T, limit string, times, want []string) {
+func decided(t *testing.T, limit string, times, want []string, cost int64) {
 	t.Helper()
 	l, err := spec.Parse(limit)
 	if err != nil {
@@ -66,7 +71,7 @@ func decided(t *testing.T, limit string, times, want []string) {
 			t.Fatal(err)
 		}
 		got := "D"
-		if s.Decide("", d, 1).Allow {
+		if s.Decide("", d, cost).Allow {
 			got = "A"
 		}
 		if want[i] != got && want[i] != "?" {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -26,9 +27,9 @@ func Fits(rec *history.Recording, limit spec.Limit) error {
 		obs := rec.Parts[k].Obs
 		for i := range obs {
 			o := &obs[i]
-			units += o.Cost
-			if units < 0 || o.Cost < 0 || units > history.MaxTime/4 {
-				return fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge)
+			counts, err := unitsOf(o.Seq, o.Cost, limit)
+			if units += counts; err != nil || units < 0 || units > history.MaxTime/4 {
+				return cmp.Or(err, fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge))
 			}
 			if i > 0 && o.Sent < obs[i-1].Sent {
 				return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w",
@@ -38,6 +39,27 @@ func Fits(rec *history.Recording, limit spec.Limit) error {
 		}
 	}
 	return FitsSpan(&rec.Header, limit, begin, rec.Header.Ended, units)
+}
+
+// ErrUnknownCost is what Judge wraps when the cost of a request is not known, and a policy needs it to decide.
+var ErrUnknownCost = errors.New("the limit admits by the cost of a request, which its answer did not tell " +
+	"(say charge=completion, or unit=request if it counts requests)")
+
+// unitsOf returns the most units that a policy counts for a request at one time, as far as its cost is known.
+func unitsOf(seq int, cost int64, limit spec.Limit) (units int64, err error) {
+	units = max(cost, 0)
+	for _, p := range limit {
+		switch {
+		case cost < timeline.CostUnknown:
+			return 0, fmt.Errorf("check: observation #%d: cost %d: %w", seq, cost, ErrTooLarge)
+		case cost == timeline.CostUnknown && p.Full() >= history.AnyCost:
+			return 0, fmt.Errorf("check: observation #%d: cost unknown: %w", seq, ErrTooLarge)
+		case cost == timeline.CostUnknown && p.Charge != spec.ChargeCompletion && p.Unit != spec.UnitRequest:
+			return 0, fmt.Errorf("check: observation #%d: %w", seq, ErrUnknownCost)
+		}
+		units = max(units, p.Reserve)
+	}
+	return units, nil
 }
 
 // FitsSpan checks that no product of the bounds can overflow for so many units requested from begin to end.

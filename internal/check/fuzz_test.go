@@ -215,7 +215,7 @@ func TestHostileTimelines(t *testing.T) {
 			tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1, timeline.Allowed),
 				at(4, 6, 1, timeline.Allowed)}}, err: ErrUnsorted},
 		{name: "cost below nothing",
-			tl:  timeline.Timeline{Observations: []timeline.Observation{at(5, 6, -1, timeline.Allowed)}},
+			tl:  timeline.Timeline{Observations: []timeline.Observation{at(5, 6, -2, timeline.Allowed)}},
 			err: ErrTooLarge},
 		{name: "costs over all",
 			tl: timeline.Timeline{Observations: []timeline.Observation{at(5, 6, 1<<62, timeline.Allowed),

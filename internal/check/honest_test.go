@@ -146,7 +146,14 @@ func randomPolicy(r *rand.Rand) string {
 		}
 	}
 	if r.IntN(8) == 0 {
-		return strings.Join(append(keys, "charge=completion", hold), ",")
+		keys = append(keys, "charge=completion", hold)
+		switch { // without another draw, so that the corpus stays
+		case strings.HasSuffix(hold, "linger=0s"):
+			keys = append(keys, "unit=request")
+		case strings.HasSuffix(hold, "linger=500us"):
+			keys = append(keys, "reserve=1")
+		}
+		return strings.Join(keys, ",")
 	}
 	add(4, "count", "all", "own")
 	add(5, "tick", "50us", "1ms")

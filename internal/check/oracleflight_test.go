@@ -46,13 +46,51 @@ func (seats) finish(m memory, _, cost int64) memory {
 	return m
 }
 
-// charges is a machine that charges an admitted request when it is complete. all is the same machine where
-// denied requests are counted too.
-type charges struct {
+// settlesLate is a machine that settles the cost of an admitted request when it is complete.
+type settlesLate struct {
 	machine
-	all machine
+	asks, reserve int64
 }
 
-func (c charges) after(m memory, _, _ int64, _ bool) memory { return m }
+func (c settlesLate) admits(m memory, t, _ int64) bool { return c.machine.admits(m, t, c.asks) }
 
-func (c charges) finish(m memory, t, cost int64) memory { return c.all.after(m, t, cost, false) }
+func (c settlesLate) after(m memory, t, _ int64, allow bool) memory {
+	if allow && c.reserve > 0 {
+		return amendedBy(c.machine, m, t, c.reserve)
+	}
+	return m
+}
+
+func (c settlesLate) finish(m memory, t, cost int64) memory {
+	return amendedBy(c.machine, m, t, cost-c.reserve)
+}
+
+// amendedBy returns the memory after a machine counted more units at t, or fewer.
+func amendedBy(by machine, m memory, t, n int64) memory {
+	switch b := by.(type) {
+	case tats:
+		return memory{max(b.tat(m, t)+n*b.per, t*b.n)}
+	case units:
+		return units{b.quota, b.keep, true}.after(m, t, n, false)
+	case fixedCount:
+		m = b.at(m, t)
+		m[1] = max(m[1]+n, 0)
+		return m
+	case twoCounts:
+		m = b.at(m, t)
+		m[2] += n
+		return m
+	}
+	panic("check: no machine that settles")
+}
+
+// countsRequests is a machine for which each request costs 1.
+type countsRequests struct{ machine }
+
+func (c countsRequests) admits(m memory, t, _ int64) bool { return c.machine.admits(m, t, 1) }
+
+func (c countsRequests) after(m memory, t, _ int64, allow bool) memory {
+	return c.machine.after(m, t, 1, allow)
+}
+
+func (c countsRequests) finish(m memory, t, _ int64) memory { return finished(c.machine, m, t, 1) }

@@ -504,13 +504,15 @@ func machineOf(t *testing.T, p spec.Policy, phase, birth int64) machine {
 			m = batches{p.Rate.N, per, p.Burst, p.Fill, p.Burst - birth/per, all}
 		}
 	case spec.Concurrency:
-		return seats{p.Rate.N}
+		m = seats{p.Rate.N}
 	default:
 		t.Fatalf("no machine for %s", p.Algorithm)
 	}
 	if p.Charge == spec.ChargeCompletion {
-		p.Charge, p.Count = "", spec.CountAll
-		m = charges{m, machineOf(t, p, phase, birth)}
+		m = settlesLate{m, p.Asks(1), p.Reserve}
+	}
+	if p.Unit == spec.UnitRequest {
+		m = countsRequests{m}
 	}
 	if p.TTL > 0 {
 		m = forgets{m, int64(p.TTL)}

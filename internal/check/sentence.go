@@ -40,7 +40,7 @@ func (s Sentence) Print(f result.Finding, br *limiter.Breach) string {
 
 // Over prints: 110 requests allowed within 0.930 s; at most 100 + floor(10/s * 0.930 s) = 109 are possible.
 func (s Sentence) Over(f result.Finding, br *limiter.Breach) string {
-	if len(br.Events) == 1 && br.Events[0].Cost > s.Pol.Full() {
+	if len(br.Events) == 1 && br.Events[0].Cost > s.Pol.Full() { // no such asks where costs are settled
 		return fmt.Sprintf("request #%d of cost %d was allowed; a full start admits %d", br.Events[0].Seq,
 			br.Seen, s.Pol.Full())
 	}
@@ -75,8 +75,8 @@ func (s Sentence) noRoom(br *limiter.Breach) string {
 	one := br.Events[0]
 	switch {
 	case s.Pol.Charge == spec.ChargeCompletion:
-		return fmt.Sprintf("request #%d was allowed although at least %d of %d units were charged before it",
-			one.Seq, br.Bound-one.Cost+1, br.Bound)
+		return fmt.Sprintf("request #%d was allowed although %s: at least %d of %d units were %s before it", one.Seq,
+			s.needs(), br.Seen-one.Cost, br.Bound, s.charged())
 	case s.Pol.InFlight():
 		return fmt.Sprintf("request #%d was admitted although at least %d of %d places were taken at "+
 			"every instant when it may have been", one.Seq, br.Bound-one.Cost+1, br.Bound)
@@ -162,8 +162,8 @@ func (s Sentence) under(f result.Finding, asked int) string {
 		until = max(d.FirstByte, d.Sent)
 	}
 	cost := ""
-	if d.Cost > 1 {
-		cost = fmt.Sprintf(" of cost %d", d.Cost)
+	if asks := s.Pol.Asks(d.Cost); asks > 1 {
+		cost = fmt.Sprintf(" of cost %d", asks)
 	}
 	return fmt.Sprintf("request #%d%s denied at %s .. %s; at most %d of %d units could have been %s", d.Seq,
 		cost, seconds(d.Sent), seconds(until), f.Seen, f.Bound, s.inUse())
@@ -175,9 +175,25 @@ func (s Sentence) inUse() string {
 	case s.Pol.InFlight():
 		return "in flight"
 	case s.Pol.Charge == spec.ChargeCompletion:
-		return "charged"
+		return s.charged()
 	}
 	return "in use"
+}
+
+// charged returns what the units are said to be that a request meets where costs are settled.
+func (s Sentence) charged() string {
+	if s.Pol.Reserve > 0 {
+		return "charged or reserved"
+	}
+	return "charged"
+}
+
+// needs says what a request met that costs are settled for.
+func (s Sentence) needs() string {
+	if s.Pol.Reserve > 0 {
+		return fmt.Sprintf("less than the %d units that it reserves were left", s.Pol.Reserve)
+	}
+	return "less than one unit was left"
 }
 
 // together prints: no order and no decision times explain these 7 requests within 0.020 s together: 4
@@ -282,7 +298,7 @@ func (s Sentence) widened(within time.Duration, br *limiter.Breach) string {
 
 func (s Sentence) units(n int64) string {
 	for i := range s.Witness {
-		if s.Witness[i].Cost > 1 {
+		if s.Witness[i].Cost > 1 && s.Pol.Unit != spec.UnitRequest {
 			return plural(n, "unit", "units")
 		}
 	}

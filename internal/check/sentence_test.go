@@ -50,7 +50,8 @@ const (
 // TestChargesAreNotAddedUp: two charges possible at different instants of long intervals are not counted as
 // charged together.
 func TestChargesAreNotAddedUp(t *testing.T) {
-	want := "request #4 was allowed although at least 2 of 2 units were charged before it"
+	want := "request #4 was allowed although less than one unit was left: " +
+		"at least 2 of 2 units were charged before it"
 	spec := "sliding-window-log,rate=2/10ns,charge=completion,hold=30ns..31ns + " +
 		"fixed-window,rate=100/1us,phase=0s"
 	whole, stream := says(t, spec, told{65, 65, 95, yes, 1}, told{66, 66, 96, yes, 1},
@@ -114,7 +115,8 @@ func TestWhoFoundNoRoom(t *testing.T) {
 				"may have been",
 			[]told{{0, 0, 20, yes, 1}, {1, 2, 11, yes, 1}}},
 		{"fixed-window,rate=2/100ns,phase=0s,charge=completion,hold=0s..1ns",
-			"request #2 was allowed although at least 2 of 2 units were charged before it",
+			"request #2 was allowed although less than one unit was left: " +
+				"at least 2 of 2 units were charged before it",
 			[]told{{1, 1, 1, yes, 1}, {3, 3, 3, yes, 1}, {9, 9, 9, yes, 1}}},
 	} {
 		for _, spec := range []string{c.spec, c.spec + " + fixed-window,rate=100/1us,phase=0s"} {

@@ -349,7 +349,7 @@ func (c *Case) severalProof(p *Part) *Proof {
 				work: MaxWork}
 			s.parts = [][]*history.History{make([]*history.History, len(c.Limit))}
 			for i := range c.Limit {
-				s.parts[0][i] = h.Under(i, c.Limit[i].Completes())
+				s.parts[0][i] = h.Under(i, history.StayOf(c.Limit[i]))
 			}
 			if most > 0 {
 				s.most = most

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -122,9 +123,9 @@ func (s *Stream) sound(o *timeline.Observation) error {
 		return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w", o.Seq,
 			o.Sent, ErrUnsorted)
 	}
-	s.units += o.Cost
-	if s.units < 0 || o.Cost < 0 || s.units > history.MaxTime/4 {
-		return fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge)
+	counts, err := unitsOf(o.Seq, o.Cost, s.limit)
+	if s.units += counts; err != nil || s.units < 0 || s.units > history.MaxTime/4 {
+		return cmp.Or(err, fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge))
 	}
 	s.last, s.begin = o.Sent, min(s.begin, o.Sent)
 	s.end = max(s.end, o.Sent, o.FirstByte, o.Done)

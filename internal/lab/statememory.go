@@ -119,11 +119,13 @@ func (s *shard) sweep(t time.Duration) {
 }
 
 // idleTime returns a silence after which every policy of l is as good as new. It is 0 if there is none: a
-// bucket that starts empty never is, and one that is refilled in batches keeps the rhythm of its batches.
+// bucket that starts empty never is, one that is refilled in batches keeps the rhythm of its batches, and the
+// debt of one that settles has no end.
 func idleTime(l spec.Limit) time.Duration {
 	var idle time.Duration
 	for _, p := range l {
-		if p.Start != spec.StartFull && p.Start != "" || p.Refill == spec.RefillInterval {
+		if p.Start != spec.StartFull && p.Start != "" || p.Refill == spec.RefillInterval ||
+			p.Bucketed() && p.Charge == spec.ChargeCompletion {
 			return 0
 		}
 		idle = max(idle, p.Recovery()+p.Rate.Per+p.LongestBan()+p.Tick+time.Second)

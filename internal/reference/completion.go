@@ -1,15 +1,24 @@
 package reference
 
-import "time"
+import (
+	"fmt"
+	"math"
+	"math/bits"
+	"time"
 
-// Complete tells l that a request of that cost, which it admitted, is complete at the instant at. A
-// Concurrency gets its units back, and a policy with ChargeCompletion counts the request now. To all others
-// it means nothing. Like Step it is pure, and an earlier time is taken as the largest seen.
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// Complete tells l that a request of that cost, which it admitted, is complete at the instant at. The cost is
+// 0 or more. A Concurrency gets its units back, and a policy with ChargeCompletion counts the request now. To
+// all others it means nothing. Like Step it is pure, and an earlier time is taken as the largest seen.
 //
 // Each admitted request is completed at most once. A request that was never admitted gives back no more than
 // is held. l comes from New or NewLimit: for another limiter, the state is returned as it is.
 func Complete(l Limiter, s State, at time.Duration, cost int64) State {
-	mustCost(cost)
+	if cost < 0 {
+		panic(fmt.Sprintf("reference: a request costs at least 0 units, not %d", cost))
+	}
 	if p, ok := l.(part); ok {
 		return p.finish(s, at, cost)
 	}
@@ -22,32 +31,85 @@ type completing[S comparable] interface {
 	complete(s S, cost int64) S
 }
 
-// deferred decides by what was counted so far, and counts an admitted request when it is complete.
-type deferred struct {
-	// inside decides, and is told of denials alone. charging is the same algorithm with CountAll. It is told
-	// of a completed request as a denial, so that it counts as much of it as there is room for.
-	inside, charging part
+// amending is an algorithm whose count may be changed at any time.
+type amending[S comparable] interface {
+	algorithm[S]
+	// amend counts units more, or fewer if they are negative, at the time of s. The count may exceed the
+	// quota, which is a debt. It does not fall below zero.
+	amend(s S, units int64) S
 }
 
-// Init returns the state of a partition that was not asked for yet.
-func (l deferred) Init() State { return l.inside.Init() }
+// settling decides by what was counted so far, and settles the cost of an admitted request when it is
+// complete.
+//
+//	                    admits while              counts at d    counts at c
+//	reserve = 0         one unit is left          -              cost
+//	reserve = N         N units are left          N              cost - N
+type settling[S comparable] struct {
+	single[S]
+	amending amending[S]
+	asks     int64
+	reserve  int64
+}
+
+func settled[S comparable](a amending[S], p spec.Policy) part {
+	return settling[S]{single[S]{a}, a, p.Asks(1), p.Reserve}
+}
 
 // Step decides one request.
-func (l deferred) Step(s State, at time.Duration, cost int64) (State, Decision) {
+func (l settling[S]) Step(s State, at time.Duration, cost int64) (State, Decision) {
 	return step(l, s, at, cost)
 }
 
-func (l deferred) wait(s State, at time.Duration, cost int64) time.Duration {
-	return l.inside.wait(s, at, cost)
+func (l settling[S]) wait(s State, at time.Duration, _ int64) time.Duration {
+	return l.single.wait(s, at, l.asks)
 }
 
-func (l deferred) settle(s State, at time.Duration, cost int64, _ bool) (State, time.Duration) {
-	return l.inside.settle(s, at, cost, false)
+func (l settling[S]) settle(s State, at time.Duration, _ int64, allow bool) (State, time.Duration) {
+	v := l.at(s, at)
+	if allow && l.reserve > 0 {
+		v = l.amending.amend(v, l.reserve)
+	}
+	return v, 0
 }
 
-func (l deferred) view(s State, at time.Duration) (int64, time.Duration) { return l.inside.view(s, at) }
+func (l settling[S]) finish(s State, at time.Duration, cost int64) State {
+	return l.amending.amend(l.at(s, at), cost-l.reserve)
+}
 
-func (l deferred) finish(s State, at time.Duration, cost int64) State {
-	s, _ = l.charging.settle(s, at, cost, false)
-	return s
+// perRequest counts 1 for each request, whatever it costs.
+type perRequest struct{ part }
+
+// Step decides one request.
+func (l perRequest) Step(s State, at time.Duration, cost int64) (State, Decision) {
+	mustCost(cost)
+	return l.part.Step(s, at, 1)
+}
+
+func (l perRequest) wait(s State, at time.Duration, _ int64) time.Duration {
+	return l.part.wait(s, at, 1)
+}
+
+func (l perRequest) settle(s State, at time.Duration, _ int64, allow bool) (State, time.Duration) {
+	return l.part.settle(s, at, 1, allow)
+}
+
+func (l perRequest) finish(s State, at time.Duration, _ int64) State { return l.part.finish(s, at, 1) }
+
+// amended returns count + units, at least 0 and at most math.MaxInt64.
+func amended(count, units int64) int64 {
+	if units > math.MaxInt64-count {
+		return math.MaxInt64
+	}
+	return max(count+units, 0)
+}
+
+// scaled returns units*per, at most a quarter of all numbers: a debt that lasts for ever.
+func scaled(units int64, per uint64) uint64 {
+	const most = math.MaxUint64 / 4
+	hi, lo := bits.Mul64(uint64(units), per)
+	if hi != 0 || lo > most {
+		return most
+	}
+	return lo
 }

@@ -1,6 +1,7 @@
 package reference
 
 import (
+	"cmp"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"math/big"
 	"slices"
@@ -13,6 +14,7 @@ import (
 type definition struct {
 	limit spec.Limit
 	past  []asked
+	ops   int
 }
 
 // asked is one request of the past.
@@ -28,12 +30,15 @@ type asked struct {
 	// doneAt is when an admitted request was complete; done says whether it is.
 	done   bool
 	doneAt time.Duration
+	// op and doneOp number the decision and the completion among all that happened.
+	op, doneOp int
 }
 
 // event is what a request means to one algorithm: its time by the limiter's clock, and the units charged.
 type event struct {
 	at    *big.Rat
 	units *big.Rat
+	op    int
 }
 
 func rat(n int64) *big.Rat { return new(big.Rat).SetInt64(n) }
@@ -59,7 +64,7 @@ func (d *definition) admits(at time.Duration, cost int64) (allow bool, refused, 
 	allow = true
 	for k := range d.limit {
 		ban := d.inBan(k, at)
-		no := !ban && !d.fits(k, at, cost)
+		no := !ban && !d.fits(k, at, d.limit[k].Asks(cost))
 		banned, refused = append(banned, ban), append(refused, no || ban)
 		allow = allow && !ban && !no
 	}
@@ -68,7 +73,8 @@ func (d *definition) admits(at time.Duration, cost int64) (allow bool, refused, 
 
 // ask decides a request and remembers it.
 func (d *definition) ask(at time.Duration, cost int64) bool {
-	a := asked{at: at, cost: cost}
+	d.ops++
+	a := asked{at: at, cost: cost, op: d.ops}
 	a.allow, a.refused, a.banned = d.admits(at, cost)
 	for k := range d.limit {
 		a.units = append(a.units, d.charged(k, a))
@@ -85,10 +91,11 @@ func (d *definition) complete(i int, at time.Duration) {
 
 // charge charges request i to the policies that did not charge it at its decision.
 func (d *definition) charge(i int, at time.Duration) {
-	d.past[i].doneAt = at
+	d.ops++
+	d.past[i].doneAt, d.past[i].doneOp = at, d.ops
 	for k, p := range d.limit {
 		if p.Charge == spec.ChargeCompletion {
-			d.past[i].units[k] = d.whole(k, at, d.past[i].cost)
+			d.past[i].units[k] = rat(p.Counts(d.past[i].cost))
 		}
 	}
 }
@@ -108,7 +115,7 @@ func (d *definition) whole(k int, at time.Duration, cost int64) *big.Rat {
 
 // remaining counts how many requests of cost 1 would pass at the instant at, one after the other.
 func (d *definition) remaining(at time.Duration) (n int64) {
-	copied := definition{limit: d.limit, past: append([]asked(nil), d.past...)}
+	copied := definition{limit: d.limit, past: append([]asked(nil), d.past...), ops: d.ops}
 	for copied.ask(at, 1) {
 		n++
 		copied.charge(len(copied.past)-1, at) // otherwise there is no end of what is charged later
@@ -146,9 +153,9 @@ func (d *definition) charged(k int, a asked) *big.Rat {
 		return nil
 	}
 	if a.allow || own {
-		return rat(a.cost)
+		return rat(p.Counts(a.cost))
 	}
-	return d.whole(k, a.at, a.cost)
+	return d.whole(k, a.at, p.Counts(a.cost))
 }
 
 // alive returns the requests that policy k has not forgotten at the instant at. These are the ones after the
@@ -177,26 +184,30 @@ func (d *definition) events(k int, at time.Duration) []event {
 	p, past := d.limit[k], d.alive(k, at)
 	var events []event
 	if _, level := p.StartLevels(); len(past) > 0 && level < p.Full() {
-		events = append(events, event{clock(p, past[0].at), rat(p.Full() - level)})
+		events = append(events, event{clock(p, past[0].at), rat(p.Full() - level), 0})
 	}
 	for _, a := range past {
+		if p.Reserve > 0 && a.allow {
+			events = append(events, event{clock(p, a.at), rat(p.Reserve), a.op})
+		}
 		switch {
 		case a.units[k] == nil:
 		case p.Charge == spec.ChargeCompletion:
-			events = append(events, event{clock(p, a.doneAt), a.units[k]})
+			rest := new(big.Rat).Sub(a.units[k], rat(p.Reserve))
+			events = append(events, event{clock(p, a.doneAt), rest, a.doneOp})
 		default:
-			events = append(events, event{clock(p, a.at), a.units[k]})
+			events = append(events, event{clock(p, a.at), a.units[k], a.op})
 		}
 	}
-	slices.SortStableFunc(events, func(a, b event) int { return a.at.Cmp(b.at) })
+	slices.SortStableFunc(events, func(a, b event) int { return cmp.Or(a.at.Cmp(b.at), a.op-b.op) })
 	return events
 }
 
 // held returns the units in flight.
-func (d *definition) held() (units int64) {
+func (d *definition) held(p spec.Policy) (units int64) {
 	for _, a := range d.past {
 		if a.allow && !a.done {
-			units += a.cost
+			units += p.Counts(a.cost)
 		}
 	}
 	return units
@@ -229,7 +240,7 @@ func (d *definition) fits(k int, at time.Duration, cost int64) bool {
 	p := d.limit[k]
 	switch p.Algorithm {
 	case spec.Concurrency:
-		return d.held()+cost <= p.Rate.N
+		return d.held(p)+cost <= p.Rate.N
 	case spec.SlidingWindowLog:
 		return d.logged(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
 	case spec.FixedWindow:
@@ -318,7 +329,9 @@ func (d *definition) windows(k int, at time.Duration) (prev, cur, x *big.Rat) {
 	for _, e := range events {
 		switch {
 		case e.at.Cmp(begin) >= 0:
-			cur.Add(cur, e.units)
+			if cur.Add(cur, e.units); cur.Sign() < 0 { // more was given back than was taken in this window
+				cur = new(big.Rat)
+			}
 		case e.at.Cmp(before) >= 0 && d.joined(k, events, e.at, begin):
 			prev.Add(prev, e.units)
 		}

@@ -78,5 +78,11 @@ func (w *fixedWindow) view(s windowState) (int64, time.Duration) {
 	if !s.open {
 		return w.quota, 0
 	}
-	return w.quota - s.used, w.grid.window - s.into
+	return max(0, w.quota-s.used), w.grid.window - s.into
+}
+
+// amend changes the count, which may then exceed the quota.
+func (w *fixedWindow) amend(s windowState, units int64) windowState {
+	s.used, s.open = amended(s.used, units), true
+	return s
 }

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"math"
 	"time"
 )
 
@@ -68,6 +69,16 @@ func (b *leakyBucket) charge(s levelState, cost int64, allow bool) (levelState, 
 	return s, 0
 }
 
+// amend changes the level, which may then be above the brim.
+func (b *leakyBucket) amend(s levelState, units int64) levelState {
+	if units < 0 {
+		s.level -= min(s.level, scaled(-units, b.per))
+	} else {
+		s.level = min(s.level+scaled(units, b.per), scaled(math.MaxInt64, b.per))
+	}
+	return s
+}
+
 func (b *leakyBucket) view(s levelState) (int64, time.Duration) {
-	return int64((b.capacity - s.level) / b.per), b.leak.until(s.level, s.into)
+	return int64((b.capacity - min(s.level, b.capacity)) / b.per), b.leak.until(s.level, s.into)
 }

@@ -12,8 +12,8 @@ type Decision struct {
 	Allow bool
 	// Delay is how long an admitted request waits before it is let through. Only a queue delays.
 	Delay time.Duration
-	// Remaining is how many requests of cost 1 would be admitted at once right after this one. It is never
-	// negative.
+	// Remaining is how many requests of cost 1 would be admitted at once right after this one, if each were
+	// complete at once. It is never negative. A reserve takes nothing from it.
 	Remaining int64
 	// RetryAfter is the exact time, rounded up to the nanosecond, until a request of this cost would be
 	// admitted if nothing else arrives. It is 0 for an admitted request. It is Never if no wait is long
@@ -39,7 +39,8 @@ const Never = time.Duration(1<<63 - 1)
 // counts from the Unix epoch. For AlignPhase it counts from the zero that the phase counts from. For all else
 // the zero is free.
 //
-// A cost below 1, or a state of another limiter, is a programming mistake: Step panics.
+// A cost below 1, or a state of another limiter, is a programming mistake: Step panics. A policy with
+// ChargeCompletion does not read the cost before Complete.
 type Limiter interface {
 	Init() State
 	Step(s State, at time.Duration, cost int64) (State, Decision)

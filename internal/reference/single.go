@@ -37,13 +37,14 @@ func NewLimit(l spec.Limit) (Limiter, error) {
 }
 
 // limiterOf returns the limiter of a complete policy. From the inside out it has the algorithm, when it is
-// charged, its time to live, its ban and its tick.
+// charged, what it counts, its time to live, its ban and its tick.
 func limiterOf(p spec.Policy) part {
 	l := algorithmOf(p)
 	if p.Charge == spec.ChargeCompletion {
-		all := p
-		all.Count = spec.CountAll
-		l = deferred{inside: l, charging: algorithmOf(all)}
+		l = settledOf(p)
+	}
+	if p.Unit == spec.UnitRequest {
+		l = perRequest{l}
 	}
 	if p.TTL > 0 {
 		l = expiring{l, p.TTL}
@@ -87,6 +88,21 @@ func algorithmOf(p spec.Policy) part {
 		return single[placesState]{newConcurrency(p)}
 	}
 	panic(fmt.Sprintf("reference: no limiter for algorithm %q", p.Algorithm))
+}
+
+// settledOf returns the limiter of a complete policy with ChargeCompletion. All buckets are one limiter, and
+// the leaky bucket is the one whose level has no end.
+func settledOf(p spec.Policy) part {
+	switch p.Algorithm {
+	case spec.FixedWindow:
+		return settled(newFixedWindow(p), p)
+	case spec.SlidingWindowLog:
+		return settled(newWindowLog(p), p)
+	case spec.SlidingWindowCounter:
+		return settled(newWindowCounter(p), p)
+	default:
+		return settled(newLeakyBucket(p), p)
+	}
 }
 
 // algorithm is a rate limiting algorithm over its state S. Every state carries the time that it was brought

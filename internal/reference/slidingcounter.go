@@ -81,6 +81,13 @@ func (w *windowCounter) charge(s counterState, cost int64, allow bool) (counterS
 	return s, 0
 }
 
+// amend counts units, which are not negative.
+func (w *windowCounter) amend(s counterState, units int64) counterState {
+	s = w.turn(s)
+	s.cur += min(units, spec.Most-s.cur)
+	return s
+}
+
 func (w *windowCounter) view(s counterState) (int64, time.Duration) {
 	s = w.turn(s)
 	return w.counts(s).View(w.quota)

@@ -90,6 +90,15 @@ func (w *windowLog) view(s logState) (int64, time.Duration) {
 	return w.quota - s.units, w.left(s, s.newest)
 }
 
+// amend logs units, which are not negative. The newest units of a quota say for how long nothing is left.
+func (w *windowLog) amend(s logState, units int64) logState {
+	if units == 0 {
+		return s
+	}
+	s, _ = (&windowLog{w.keep, w.quota, true}).charge(s, units, false)
+	return s
+}
+
 // add returns s with more units at its time.
 func (s logState) add(units int64) logState {
 	switch {

@@ -52,9 +52,11 @@ var keys = []key{
 		func(p *Policy, from, to time.Duration) { p.TTL, p.TTLTo = from, to })},
 	{"charge", inCharged, readWord("charge", func(p *Policy, w Charge) { p.Charge = w }, ChargeDecision,
 		ChargeCompletion)},
+	{"reserve", inReserved, readCount("reserve", 1, func(p *Policy, n int64) { p.Reserve = n })},
 	{"hold", inCharged | inConcurrency, readHold},
 	{"linger", inCharged | inConcurrency,
 		readTime("linger", func(p *Policy, d time.Duration) { p.Linger, p.LingerSet = d, true })},
+	{"unit", inAll, readWord("unit", func(p *Policy, w Unit) { p.Unit = w }, UnitCost, UnitRequest)},
 }
 
 // Keys returns the keys that a SPEC of algorithm a may have, in canonical order. If a is no algorithm, it
@@ -141,8 +143,14 @@ func (b *builder) complete(in family) {
 	if in&inFixedWindow != 0 && p.Refresh == "" {
 		p.Refresh = RefreshNone
 	}
+	if p.Unit == UnitCost {
+		p.Unit = ""
+	}
 	if in&inCharged != 0 && p.Charge == "" {
 		p.Charge = ChargeDecision
+		if p.Reserve > 0 {
+			p.Charge = ChargeCompletion
+		}
 	}
 	if in&inConcurrency != 0 {
 		p.Rate.Per = servedIn(*p)

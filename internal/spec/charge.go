@@ -65,7 +65,7 @@ func (b *builder) checkCharge(in family) {
 		return
 	}
 	if p.Charge != ChargeCompletion {
-		for _, name := range []string{"hold", "linger"} {
+		for _, name := range []string{"reserve", "hold", "linger"} {
 			if _, given := b.given[name]; given {
 				b.fail(name, false, Problem{fmt.Sprintf("key %q", name),
 					"it is about the completion of requests, but they are charged at the decision",
@@ -89,4 +89,9 @@ func (b *builder) checkCharge(in family) {
 	refuse("ttl", p.TTL != 0, "no partition is forgotten")
 	refuse("rate", p.RateTo != 0, "a rate is one value")
 	refuse("burst", p.BurstTo != 0, "a burst is one value")
+	refuse("unit", p.Reserve > 0 && p.Unit == UnitRequest, "and a reserve costs are counted")
+	if p.Reserve > p.Full() && !b.bad["reserve"] && !b.bad["rate"] && !b.bad["burst"] {
+		b.fail("reserve", true, Problem{fmt.Sprintf("reserve %d", p.Reserve),
+			fmt.Sprintf("it is more than the limit has, %d: nothing would be admitted", p.Full()), ""})
+	}
 }

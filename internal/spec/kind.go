@@ -28,6 +28,8 @@ const (
 	inAll   = inRated | inConcurrency
 	// inCharged are the algorithms whose charge may come late.
 	inCharged = inBuckets | inWindows | inLog
+	// inReserved are the algorithms that can give units back.
+	inReserved = inBuckets | inFixedWindow
 )
 
 // kinds lists the algorithms in the order of the constants: the family of each, and a noun for what

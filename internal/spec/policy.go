@@ -122,12 +122,21 @@ const (
 // Charge says when an admitted request is counted.
 type Charge string
 
-// The charges. The zero value means ChargeDecision. With ChargeCompletion a request is admitted by what was
-// counted so far, and is itself counted when it is complete. A window or a log counts it whatever the count
-// is then. A bucket takes no more than is left.
+// The charges. The zero value means ChargeDecision. With ChargeCompletion a limiter settles: it admits a
+// request while at least one unit is left, and counts all of its cost when it is complete. So a bucket may go
+// below zero, and a window may count more than its quota until it ends.
 const (
 	ChargeDecision   Charge = "decision"
 	ChargeCompletion Charge = "completion"
+)
+
+// Unit says what a policy counts.
+type Unit string
+
+// The units. The zero value means UnitCost. With UnitRequest each request counts 1, whatever it costs.
+const (
+	UnitCost    Unit = "cost"
+	UnitRequest Unit = "request"
 )
 
 // Policy is one declared limit: an algorithm and its parameters. Parse and Build return it complete: no zero
@@ -191,6 +200,11 @@ type Policy struct {
 	TTL, TTLTo time.Duration
 	// Charge says when an admitted request is counted. Empty for a Concurrency and a queue.
 	Charge Charge
+	// Reserve are the units that a request takes at its decision. The rest of its cost is taken, or what is
+	// too much is given back, when it is complete. 0: nothing is reserved. Otherwise Charge is ChargeCompletion.
+	Reserve int64
+	// Unit says whether the policy counts costs or requests.
+	Unit Unit
 	// These are for policies of which Completes is true. The limiters do not read them: they are told of
 	// completions. HoldLeast and HoldMost are the least and the most time from the decision to the
 	// completion, when a place is given back or a charge is made. HoldMost is 0 if it is not known. The last
@@ -275,7 +289,7 @@ func (p Policy) LongestBan() time.Duration { return max(p.Ban, p.BanTo, p.BanMos
 // nanosecond. It is the time that a bucket needs to fill from empty, one window, or two for the sliding
 // window counter. It is no shorter than the ban, and one tick longer if the limiter's clock ticks. If
 // requests are counted when they are complete, it is longer by the time until then, as far as that is known.
-// A place that nothing bounds may be held for ever.
+// A place that nothing bounds may be held for ever, and the debt of a bucket may take longer.
 func (p Policy) Recovery() time.Duration {
 	var d time.Duration
 	switch p.Algorithm {
@@ -304,6 +318,25 @@ func (p Policy) Recovery() time.Duration {
 // Completes tells whether a limiter of p must be told when a request that it admitted is complete
 // (reference.Complete).
 func (p Policy) Completes() bool { return p.Algorithm == Concurrency || p.Charge == ChargeCompletion }
+
+// Asks returns how many units must be left for a request of the cost to be admitted.
+func (p Policy) Asks(cost int64) int64 {
+	switch {
+	case p.Reserve > 0:
+		return p.Reserve
+	case p.Unit == UnitRequest || p.Charge == ChargeCompletion:
+		return 1
+	}
+	return cost
+}
+
+// Counts returns how many units a request of the cost is counted as in all.
+func (p Policy) Counts(cost int64) int64 {
+	if p.Unit == UnitRequest {
+		return 1
+	}
+	return cost
+}
 
 // Full returns the most units that l admits at once from a full start: the least Full of its policies, 0
 // without policies.

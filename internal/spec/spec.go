@@ -114,8 +114,10 @@ func (p Policy) String() string {
 	pair("max", durationText(p.BanMost), p.BanMost != 0)
 	pair("ttl", span(p.TTL, p.TTLTo), p.TTL != 0)
 	word("charge", string(p.Charge), string(ChargeDecision))
+	pair("reserve", counts(p.Reserve, 0), p.Reserve != 0)
 	pair("hold", p.holdText(), p.HoldLeast != 0 || p.HoldMost != 0)
 	pair("linger", durationText(p.Linger), p.LingerSet || p.Linger != 0)
+	word("unit", string(p.Unit), string(UnitCost))
 	return b.String()
 }
 

@@ -54,11 +54,15 @@ type Arrival struct {
 	Phase string
 	// At is when the request is due.
 	At time.Duration
-	// Cost is the number of quota units that the request takes, at least 1.
+	// Cost is the number of quota units that the request takes, at least 1. In a recording of a limit whose
+	// costs answers tell, an admitted request has the cost that its answer told, 0 or more, or CostUnknown.
 	Cost int64
 	// Origin: the request goes to the origin instead of the target (proxy comparisons).
 	Origin bool
 }
+
+// CostUnknown is the Cost of a request whose answer did not tell what it cost.
+const CostUnknown = -1
 
 // Field is one header field of an answer, its name in canonical form.
 type Field struct{ Name, Value string }

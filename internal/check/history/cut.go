@@ -61,17 +61,18 @@ func (h *History) Shift(by int64) {
 	h.Split()
 }
 
-// Under returns the joint history h as policy i sees it. told: the policy is told of completions.
-func (h *History) Under(i int, told bool) *History {
+// Under returns the joint history h as policy i sees it. stay is that of the policy.
+func (h *History) Under(i int, stay Stay) *History {
 	if h.Lags == nil {
 		return h
 	}
 	out := &History{All: slices.Clone(h.All), Lag: h.Lags[i]}
 	for k := range out.All {
-		if !told { // a queue may release the request as late as its answer
+		if !stay.Told { // a queue may release the request as late as its answer
 			out.All[k].End = out.All[k].Answer()
 		}
 	}
+	stay.ask(out.All)
 	out.Shift(-out.Lag)
 	return out
 }

@@ -10,7 +10,8 @@ type detail struct {
 }
 
 // stay is what is known of the completion of a request, in nanoseconds; see Stay and the methods of Event.
-type stay struct{ answer, since, until, least int64 }
+// fewest and most are the units that it may cost; see Event.Settles.
+type stay struct{ answer, since, until, least, fewest, most int64 }
 
 // details returns a copy of the details of ev. Where stay is not known it says so.
 func (ev *Event) details() detail {

@@ -15,7 +15,7 @@ import (
 
 // Event is one observation as the judge sees it. Start..End is the closed interval of possible decision
 // times, in nanoseconds since the start of the recording, widened by the clocks. Cost is in quota units, at
-// least 1. Seq is the number of the observation in the recording.
+// least 1: what is asked for at the decision. Seq is the number of the observation in the recording.
 type Event struct {
 	Start, End int64
 	Cost       int64
@@ -97,7 +97,7 @@ func (w Widening) Drift(t int64) int64 {
 }
 
 // New returns the history of one partition. obs ascend by Sent. end is the end of the recording, in
-// nanoseconds. stays tell when requests were complete.
+// nanoseconds. stays tell when requests were complete. If it is one, Event.Cost is what its policy asks for.
 func New(obs []Observation, w Widening, end int64, stays ...Stay) *History {
 	return (*Edges)(nil).History(obs, w, end, stays...)
 }
@@ -112,6 +112,9 @@ func (e *Edges) History(obs []Observation, w Widening, end int64, stays ...Stay)
 				h.All[i].Complete(&obs[i], w, s)
 			}
 		}
+	}
+	if len(stays) == 1 {
+		stays[0].ask(h.All)
 	}
 	if e != nil {
 		h.All = e.on(w).Trim(h.All)

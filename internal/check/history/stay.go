@@ -26,18 +26,28 @@ import (
 //
 // Without most, and with linger unknown, a place may be held for ever. Then no denial proves anything once as
 // many requests were admitted as there are places.
+//
+// A Stay also says what the policy counts of a request (Policy.Asks, Policy.Counts).
 type Stay struct {
 	Told bool
 	// least is 0 if not known; Most and linger are MaxTime if not known. All are nanoseconds.
 	least, Most, linger int64
+	// asks are the units that are asked for at the decision, 0: the cost. Reserve is Policy.Reserve. Single:
+	// each request counts 1.
+	asks, Reserve int64
+	Single        bool
 }
 
-// StayOf returns what p says of completions, the zero value if it says nothing.
+// StayOf returns what p says of completions and of units, the zero value if it says nothing.
 func StayOf(p spec.Policy) Stay {
-	if !p.Completes() {
-		return Stay{}
+	s := Stay{Reserve: p.Reserve, Single: p.Unit == spec.UnitRequest}
+	if s.Single || p.Charge == spec.ChargeCompletion {
+		s.asks = p.Asks(1)
 	}
-	s := Stay{Told: true, least: int64(p.HoldLeast), Most: MaxTime, linger: MaxTime}
+	if !p.Completes() {
+		return s
+	}
+	s.Told, s.least, s.Most, s.linger = true, int64(p.HoldLeast), MaxTime, MaxTime
 	if p.HoldMost > 0 {
 		s.Most = int64(p.HoldMost)
 	}
@@ -62,8 +72,35 @@ func (ev *Event) Complete(o *Observation, w Widening, s Stay) {
 	d.told, d.since = true, max(d.since, ev.Start+d.least)
 	until := Later(ev.End, s.Most)
 	if done < MaxTime && done-ev.Start > s.Most {
-		until = Later(done, s.Most)
+		// an answer that says nothing may come before the decision
+		until = max(Later(done, s.Most), ev.End+d.least)
 	}
 	d.until = min(d.until, until, max(Later(done, s.linger), ev.End+d.least))
+	if d.fewest, d.most = o.Cost, o.Cost; o.Cost == timeline.CostUnknown {
+		d.fewest, d.most = 0, AnyCost
+	}
 	ev.detail = &d
+}
+
+// AnyCost is more than any cost, and small enough to be added up. It is the most that a request may cost
+// whose answer did not tell.
+const AnyCost = int64(1) << 41
+
+// Settles returns the fewest and the most units that a request counts when it is complete. It returns Cost
+// twice if completions are not told.
+func (ev *Event) Settles() (fewest, most int64) {
+	if ev.told() {
+		return ev.detail.fewest, ev.detail.most
+	}
+	return ev.Cost, ev.Cost
+}
+
+// ask makes Cost the units that are asked for at the decision.
+func (s Stay) ask(events []Event) {
+	if s.asks == 0 {
+		return
+	}
+	for i := range events {
+		events[i].Cost = s.asks
+	}
 }

@@ -77,6 +77,20 @@ type Meter interface {
 	Unit() int64
 }
 
+// settling is the bound of a policy that counts requests when they are complete. moments are the events at
+// whose starts what is counted may grow, ascending.
+type settling interface {
+	moments(h *history.History) []history.Event
+}
+
+// momentsOf returns the moments of a bound with Scope.Late.
+func momentsOf(h *history.History, b Bound) []history.Event {
+	if s, ok := b.(sided); ok {
+		b = s.Bound
+	}
+	return b.(settling).moments(h)
+}
+
 // NewBound returns the bound of a policy. from..to is the box of phases, in nanoseconds; only windowed
 // policies read it.
 func NewBound(p spec.Policy, from, to int64) Bound { return boundAmong(p, from, to, false) }
@@ -103,7 +117,7 @@ func boundAmong(p spec.Policy, from, to int64, others bool) Bound {
 	case p.TTL > 0:
 		return newExpiring(p, from, to, others)
 	case p.Charge == spec.ChargeCompletion && !p.InFlight():
-		return charged{kindOf(p).counting(p, history.Interval{From: from, To: to}), history.StayOf(p)}
+		return settles(p, history.Interval{From: from, To: to})
 	case p.Ban > 0:
 		return newBanned(p, from, to, others)
 	}
@@ -118,7 +132,7 @@ func UnexplainedBy(h *history.History, b Bound) []int32 {
 	}
 	counted := h.Counted(of.All)
 	if of.Late {
-		counted = chargesOf(h).Possible
+		counted = momentsOf(h, b)
 	}
 	out := unexplained(h, b.Usage(h), counted, of.All)
 	if of.Growth != nil && !h.Joined(history.MaxTime) {
@@ -139,7 +153,7 @@ func UnderBreach(h *history.History, b Bound, j int32) *Breach {
 	br.Events = []history.Event{d}
 	asked := h.Counted(of.All)
 	if of.Late {
-		asked = chargesOf(h).Possible
+		asked = momentsOf(h, b)
 	}
 	for _, ev := range asked {
 		if ev.Seq != d.Seq && ev.Start > d.Start && ev.Start <= d.End {

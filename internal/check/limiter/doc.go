@@ -8,5 +8,5 @@
 // A Model is the limiter as a timed automaton. The exact search (package search) runs it on zones. On a zone
 // of one point it is the limiter of package reference; a test compares the two.
 //
-// An axis (ban.go, ttl.go, charged.go, ranges.go) wraps both faces of another limiter.
+// An axis (ban.go, ttl.go, settled.go, reserved.go, ranges.go) wraps both faces of another limiter.
 package limiter

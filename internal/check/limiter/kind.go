@@ -37,7 +37,7 @@ func kindOf(p spec.Policy) *kind {
 	return &kinds[i]
 }
 
-// plainBound returns the bound of a policy without ranges, ban, time to live and completion charges.
+// plainBound returns the bound of a policy without ranges, ban, time to live and charges at the completion.
 func plainBound(p spec.Policy, from, to int64, others bool) Bound {
 	k, box := kindOf(p), history.Interval{From: from, To: to}
 	if k.bound == nil {

@@ -73,15 +73,15 @@ func (l windowLog) overSpan(h *history.History, k int64) *Breach {
 func (l windowLog) overCounting(h *history.History, counted *history.Certain) *Breach {
 	for _, i := range h.AdmittedByEnd {
 		ev := h.Admitted[i]
-		if l.room(counted, ev) {
+		least := l.room(counted, ev)
+		if least+ev.Cost <= l.quota {
 			continue
 		}
-		br := &Breach{Kind: result.OverAdmission, Seen: ev.Cost, Bound: l.quota, Windows: 1, Roomless: true,
+		br := &Breach{Kind: result.OverAdmission, Seen: least + ev.Cost, Bound: l.quota, Windows: 1, Roomless: true,
 			Events: []history.Event{ev}, Span: ev.End - ev.Start}
 		for _, other := range counted.Events() {
 			if other.Seq != ev.Seq && other.Start > ev.Start-l.window && other.End < ev.End {
 				br.Events = append(br.Events, other)
-				br.Seen += other.Cost
 			}
 		}
 		return br
@@ -89,18 +89,20 @@ func (l windowLog) overCounting(h *history.History, counted *history.Certain) *B
 	return nil
 }
 
-// room tells whether ev may be admitted at some instant. The certain load is smallest at the start of ev, and
+// room returns the least certain load at an instant at which ev may be admitted, or one that leaves room for
+// it. The certain load is smallest at the start of ev, and
 // just after an earlier request leaves the window. Between these, requests only end, and the load only grows.
-func (l windowLog) room(counted *history.Certain, ev history.Event) bool {
-	if counted.Within(ev.Start-l.window, ev.Start, ev)+ev.Cost <= l.quota {
-		return true
+func (l windowLog) room(counted *history.Certain, ev history.Event) (least int64) {
+	least = counted.Within(ev.Start-l.window, ev.Start, ev)
+	if least+ev.Cost <= l.quota {
+		return least
 	}
 	for _, s := range counted.StartsIn(ev.Start-l.window, ev.End-l.window) {
-		if counted.Within(s, s+l.window, ev)+ev.Cost <= l.quota {
-			return true
+		if least = min(least, counted.Within(s, s+l.window, ev)); least+ev.Cost <= l.quota {
+			return least
 		}
 	}
-	return false
+	return least
 }
 
 // logMeter counts the units that may be in the window that ends at t.

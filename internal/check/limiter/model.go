@@ -109,7 +109,8 @@ type Traits struct {
 // is none: it is judged by its bound. from..to is a box of phases in which no request changes its window.
 func NewModel(p spec.Policy, from, to int64, costs []int64) Model {
 	k := kindOf(p)
-	if k.model == nil || p.Count == spec.CountOwn || p.Completes() || p.Growth > 0 {
+	if k.model == nil || p.Count == spec.CountOwn || p.Completes() || p.Growth > 0 ||
+		p.Unit == spec.UnitRequest {
 		return nil
 	}
 	m := k.model(p, history.Interval{From: from, To: to}, costs)

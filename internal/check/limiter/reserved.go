@@ -1,0 +1,247 @@
+package limiter
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// reserved is the bound of a bucket or a fixed window that takes N units at the decision d, and settles the
+// difference to the cost at the completion c:
+//
+//	                 d              c
+//	cost > N        +N          +(cost-N)
+//	cost < N        +N          -(N-cost)     at most what is counted is given back
+//
+// Over and Usage place these changes as the bounds of docs/theory.md say: for the least that may be counted,
+// takings early and only if they are certain, gifts late and whenever they are possible. For the most it is
+// the other way round. It looks at all requests for each question, so it judges at most mostReserved of a
+// partition.
+type reserved struct {
+	history.Stay
+	full int64
+	// bucket is set for a bucket, else grid is.
+	bucket *Bucket
+	grid   Grid
+}
+
+// mostReserved is how many requests of a partition are judged under a limit that reserves.
+const mostReserved = 1 << 11
+
+func newReserved(p spec.Policy, box history.Interval) reserved {
+	r := reserved{Stay: history.StayOf(p), full: p.Full()}
+	if p.Fixed() {
+		r.grid = NewGrid(p, box.From, box.To)
+		return r
+	}
+	b := NewBucket(p)
+	r.bucket = &b
+	return r
+}
+
+// mark is a change of what is counted. It matters at the instants after `after`. at is where it is placed, if
+// that is not later than the instant that is asked for. Less of its units are gone after `gone`.
+type mark struct{ at, after, units, gone, less int64 }
+
+// by returns the units of m that count at t.
+func (m mark) by(t int64) int64 {
+	if t > m.gone {
+		return m.units - m.less
+	}
+	return m.units
+}
+
+// least returns the marks for the least that may be counted. Later marks come first.
+func (r reserved) least(h *history.History) []mark {
+	var out []mark
+	for _, ev := range h.Possible {
+		fewest, _ := ev.Settles()
+		since, until := ev.Since(), max(ev.Until(), ev.Since())
+		if !ev.Surely(false) { // it may have taken nothing, or have given back what time had refilled
+			gift := max(r.Reserve-fewest, 0)
+			out = append(out, mark{at: ev.Start, after: since - 1, units: gift},
+				mark{at: until, after: since - 1, units: -gift})
+			continue
+		}
+		out = append(out, mark{at: ev.Start, after: ev.End, units: r.Reserve})
+		switch rest := fewest - r.Reserve; {
+		case rest < 0:
+			out = append(out, mark{at: until, after: max(ev.End, since-1), units: rest})
+		case rest > 0:
+			out = append(out, mark{at: since, after: max(ev.End, until), units: rest})
+		}
+	}
+	return latestFirst(out)
+}
+
+// most returns the marks for the most that may be counted. Later marks come first.
+func (r reserved) most(h *history.History) []mark {
+	var out []mark
+	for _, ev := range h.Possible {
+		_, most := ev.Settles()
+		since, until := ev.Since(), max(ev.Until(), ev.Since())
+		taken := mark{at: ev.End, after: ev.Start - 1, units: r.Reserve}
+		switch rest := most - r.Reserve; {
+		case rest > 0:
+			out = append(out, mark{at: until, after: since - 1, units: rest})
+		case rest == 0 || !ev.Surely(false):
+		case r.bucket != nil && since > ev.End:
+			out = append(out, mark{at: since, after: until, units: rest})
+		default: // in a window, a gift belongs to what was taken there
+			taken.gone, taken.less = until, -rest
+		}
+		out = append(out, taken)
+	}
+	return latestFirst(out)
+}
+
+// latestFirst sorts marks. Of those at one instant, takings come first.
+func latestFirst(marks []mark) []mark {
+	slices.SortFunc(marks, func(a, b mark) int {
+		return cmp.Or(cmp.Compare(b.at, a.at), cmp.Compare(b.units, a.units))
+	})
+	return marks
+}
+
+// level returns what is in use at t in a bucket, in units times Per. It is the largest sum of the changes
+// since some instant, less what was refilled since. low: changes at one instant count together.
+func (r reserved) level(marks []mark, t int64, low bool) int64 {
+	var sum, most int64
+	last := t
+	for _, m := range marks {
+		if t <= m.after {
+			continue
+		}
+		if m.units >= history.AnyCost-r.Reserve {
+			return endless
+		}
+		at := min(m.at, t)
+		if !low || at != last {
+			most = max(most, sum-(t-last)*r.bucket.N)
+		}
+		sum, last = sum+m.by(t)*r.bucket.Per, at
+	}
+	return max(most, sum-(t-last)*r.bucket.N)
+}
+
+// counted returns what is counted in a window: takings from an instant on, and gifts from another one on.
+func counted(marks []mark, t, takings, gifts int64) int64 {
+	var sum int64
+	for _, m := range marks {
+		switch {
+		case t <= m.after:
+		case m.units > 0 && m.at >= takings, m.units < 0 && m.at >= gifts:
+			sum += m.by(t)
+		}
+	}
+	return max(sum, 0)
+}
+
+func (r reserved) Over(h *history.History) *Breach {
+	if len(h.All) > mostReserved {
+		return nil
+	}
+	marks := r.least(h)
+	for _, i := range h.AdmittedByEnd {
+		ev := h.Admitted[i]
+		units, room := r.fewest(marks, ev)
+		if room {
+			continue
+		}
+		br := &Breach{Kind: result.OverAdmission, Seen: units + ev.Cost, Bound: r.full, Windows: 1,
+			Span: ev.End - ev.Start, Events: []history.Event{ev}}
+		for _, other := range h.Admitted {
+			if other.Seq != ev.Seq && other.Start < ev.End {
+				br.Events = append(br.Events, other)
+			}
+		}
+		return br
+	}
+	return nil
+}
+
+// fewest returns the fewest units that may be counted at an instant of an admission, and whether they leave
+// room for it. Its own changes come after it, as they matter only after its end. What is counted grows only
+// where a mark begins to matter, and falls at once only where a gift does.
+func (r reserved) fewest(marks []mark, ev history.Event) (units int64, room bool) {
+	units = history.MaxTime
+	try := func(t int64) bool {
+		n := r.leastAt(marks, ev, t)
+		units = min(units, n)
+		return n+ev.Cost <= r.full
+	}
+	if try(ev.Start) || try(ev.End) {
+		return units, true
+	}
+	for _, m := range marks {
+		t := m.after
+		if m.units < 0 {
+			t++
+		}
+		if t > ev.Start && t < ev.End && try(t) {
+			return units, true
+		}
+	}
+	return units, false
+}
+
+// leastAt returns the fewest whole units that may be counted at an instant of an admission, rounded up.
+func (r reserved) leastAt(marks []mark, ev history.Event, t int64) int64 {
+	if r.bucket != nil {
+		return -history.FloorDiv(-r.level(marks, t, true), r.bucket.Per)
+	}
+	k := r.grid.FirstOf(ev.Start)
+	if k != r.grid.LastOf(ev.End) {
+		return 0
+	}
+	return counted(marks, t, r.grid.Latest(k-1), r.grid.earliest(k))
+}
+
+// reservedMeter bounds from above what is counted.
+type reservedMeter struct {
+	reserved
+	marks []mark
+}
+
+func (r reserved) Usage(h *history.History) Meter { return reservedMeter{r, r.most(h)} }
+
+func (m reservedMeter) Unit() int64 {
+	if m.bucket != nil {
+		return m.bucket.Per
+	}
+	return 1
+}
+
+func (m reservedMeter) Excess(t int64) int64 {
+	if len(m.marks) > 2*mostReserved {
+		return endless
+	}
+	if m.bucket != nil {
+		return m.level(m.marks, t, false) - (m.full-1)*m.bucket.Per
+	}
+	w := m.grid
+	begin := max(w.earliest(w.FirstOf(t)), t-w.sizeTo+1)
+	return counted(m.marks, t, begin, begin) - m.full + 1
+}
+
+// moments returns the events at whose starts what is counted may grow, ascending.
+func (r reserved) moments(h *history.History) []history.Event {
+	events := slices.Clone(h.Possible)
+	for _, ev := range h.Possible {
+		ev.Start, ev.End = ev.Since(), max(ev.Until(), ev.Since())
+		events = append(events, ev)
+	}
+	slices.SortStableFunc(events, func(a, b history.Event) int { return cmp.Compare(a.Start, b.Start) })
+	return events
+}
+
+func (r reserved) Scope() Scope {
+	of := Scope{Memory: history.Later(r.grid.sizeTo, r.Most), Full: r.full, Late: true}
+	if r.bucket != nil {
+		of.Memory = endless
+	}
+	return of
+}
