@@ -41,7 +41,8 @@ func Fits(rec *history.Recording, limit spec.Limit) error {
 	return FitsSpan(&rec.Header, limit, begin, rec.Header.Ended, units)
 }
 
-// ErrUnknownCost is what Judge wraps when the cost of a request is not known, and a policy needs it to decide.
+// ErrUnknownCost is what Judge wraps when the cost of a request is not known, and a policy needs it to
+// decide.
 var ErrUnknownCost = errors.New("the limit admits by the cost of a request, which its answer did not tell " +
 	"(say charge=completion, or unit=request if it counts requests)")
 

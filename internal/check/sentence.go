@@ -75,8 +75,8 @@ func (s Sentence) noRoom(br *limiter.Breach) string {
 	one := br.Events[0]
 	switch {
 	case s.Pol.Charge == spec.ChargeCompletion:
-		return fmt.Sprintf("request #%d was allowed although %s: at least %d of %d units were %s before it", one.Seq,
-			s.needs(), br.Seen-one.Cost, br.Bound, s.charged())
+		return fmt.Sprintf("request #%d was allowed although %s: at least %d of %d units were %s before it",
+			one.Seq, s.needs(), br.Seen-one.Cost, br.Bound, s.charged())
 	case s.Pol.InFlight():
 		return fmt.Sprintf("request #%d was admitted although at least %d of %d places were taken at "+
 			"every instant when it may have been", one.Seq, br.Bound-one.Cost+1, br.Bound)

@@ -201,7 +201,8 @@ type Policy struct {
 	// Charge says when an admitted request is counted. Empty for a Concurrency and a queue.
 	Charge Charge
 	// Reserve are the units that a request takes at its decision. The rest of its cost is taken, or what is
-	// too much is given back, when it is complete. 0: nothing is reserved. Otherwise Charge is ChargeCompletion.
+	// too much is given back, when it is complete. 0: nothing is reserved. Otherwise Charge is
+	// ChargeCompletion.
 	Reserve int64
 	// Unit says whether the policy counts costs or requests.
 	Unit Unit

@@ -77,8 +77,8 @@ func (l windowLog) overCounting(h *history.History, counted *history.Certain) *B
 		if least+ev.Cost <= l.quota {
 			continue
 		}
-		br := &Breach{Kind: result.OverAdmission, Seen: least + ev.Cost, Bound: l.quota, Windows: 1, Roomless: true,
-			Events: []history.Event{ev}, Span: ev.End - ev.Start}
+		br := &Breach{Kind: result.OverAdmission, Seen: least + ev.Cost, Bound: l.quota, Windows: 1,
+			Roomless: true, Events: []history.Event{ev}, Span: ev.End - ev.Start}
 		for _, other := range counted.Events() {
 			if other.Seq != ev.Seq && other.Start > ev.Start-l.window && other.End < ev.End {
 				br.Events = append(br.Events, other)

@@ -43,8 +43,15 @@ func newReserved(p spec.Policy, box history.Interval) reserved {
 }
 
 // mark is a change of what is counted. It matters at the instants after `after`. at is where it is placed, if
-// that is not later than the instant that is asked for. Less of its units are gone after `gone`.
-type mark struct{ at, after, units, gone, less int64 }
+// that is not later than the instant that is asked for. Less of its units are gone after `gone`. seq is the
+// Seq of its request.
+type mark struct {
+	at, after, units, gone, less int64
+	seq                          int
+}
+
+// nobody is the Seq of no request.
+const nobody = -1
 
 // by returns the units of m that count at t.
 func (m mark) by(t int64) int64 {
@@ -54,24 +61,26 @@ func (m mark) by(t int64) int64 {
 	return m.units
 }
 
-// least returns the marks for the least that may be counted. Later marks come first.
+// least returns the marks for the least that may be counted. Later marks come first. A gift may come as soon
+// as the request may be complete. By then as much was taken, but time may have refilled it, or another window
+// may have begun.
 func (r reserved) least(h *history.History) []mark {
 	var out []mark
 	for _, ev := range h.Possible {
 		fewest, _ := ev.Settles()
 		since, until := ev.Since(), max(ev.Until(), ev.Since())
-		if !ev.Surely(false) { // it may have taken nothing, or have given back what time had refilled
-			gift := max(r.Reserve-fewest, 0)
-			out = append(out, mark{at: ev.Start, after: since - 1, units: gift},
-				mark{at: until, after: since - 1, units: -gift})
+		taken, gift := r.Reserve, max(r.Reserve-fewest, 0)
+		if gift > 0 {
+			out = append(out, mark{at: until, after: since - 1, units: -gift, seq: ev.Seq},
+				mark{at: ev.Start, after: min(ev.End, since-1), units: gift, seq: ev.Seq})
+			taken -= gift
+		}
+		if !ev.Surely(false) {
 			continue
 		}
-		out = append(out, mark{at: ev.Start, after: ev.End, units: r.Reserve})
-		switch rest := fewest - r.Reserve; {
-		case rest < 0:
-			out = append(out, mark{at: until, after: max(ev.End, since-1), units: rest})
-		case rest > 0:
-			out = append(out, mark{at: since, after: max(ev.End, until), units: rest})
+		out = append(out, mark{at: ev.Start, after: ev.End, units: taken, seq: ev.Seq})
+		if rest := fewest - r.Reserve; rest > 0 {
+			out = append(out, mark{at: since, after: max(ev.End, until), units: rest, seq: ev.Seq})
 		}
 	}
 	return latestFirst(out)
@@ -107,12 +116,13 @@ func latestFirst(marks []mark) []mark {
 }
 
 // level returns what is in use at t in a bucket, in units times Per. It is the largest sum of the changes
-// since some instant, less what was refilled since. low: changes at one instant count together.
-func (r reserved) level(marks []mark, t int64, low bool) int64 {
+// since some instant, less what was refilled since. low: changes at one instant count together. The request
+// `but` is left out.
+func (r reserved) level(marks []mark, t int64, low bool, but int) int64 {
 	var sum, most int64
 	last := t
 	for _, m := range marks {
-		if t <= m.after {
+		if t <= m.after || m.seq == but {
 			continue
 		}
 		if m.units >= history.AnyCost-r.Reserve {
@@ -127,12 +137,13 @@ func (r reserved) level(marks []mark, t int64, low bool) int64 {
 	return max(most, sum-(t-last)*r.bucket.N)
 }
 
-// counted returns what is counted in a window: takings from an instant on, and gifts from another one on.
-func counted(marks []mark, t, takings, gifts int64) int64 {
+// counted returns what is counted in a window: takings from an instant on, and gifts from another one on. The
+// request `but` is left out.
+func counted(marks []mark, t, takings, gifts int64, but int) int64 {
 	var sum int64
 	for _, m := range marks {
 		switch {
-		case t <= m.after:
+		case t <= m.after, m.seq == but:
 		case m.units > 0 && m.at >= takings, m.units < 0 && m.at >= gifts:
 			sum += m.by(t)
 		}
@@ -164,8 +175,8 @@ func (r reserved) Over(h *history.History) *Breach {
 }
 
 // fewest returns the fewest units that may be counted at an instant of an admission, and whether they leave
-// room for it. Its own changes come after it, as they matter only after its end. What is counted grows only
-// where a mark begins to matter, and falls at once only where a gift does.
+// room for it. Its own changes come after it. What is counted grows only where a mark
+// begins to matter, and falls at once only where a gift does.
 func (r reserved) fewest(marks []mark, ev history.Event) (units int64, room bool) {
 	units = history.MaxTime
 	try := func(t int64) bool {
@@ -191,13 +202,13 @@ func (r reserved) fewest(marks []mark, ev history.Event) (units int64, room bool
 // leastAt returns the fewest whole units that may be counted at an instant of an admission, rounded up.
 func (r reserved) leastAt(marks []mark, ev history.Event, t int64) int64 {
 	if r.bucket != nil {
-		return -history.FloorDiv(-r.level(marks, t, true), r.bucket.Per)
+		return -history.FloorDiv(-r.level(marks, t, true, ev.Seq), r.bucket.Per)
 	}
 	k := r.grid.FirstOf(ev.Start)
 	if k != r.grid.LastOf(ev.End) {
 		return 0
 	}
-	return counted(marks, t, r.grid.Latest(k-1), r.grid.earliest(k))
+	return counted(marks, t, r.grid.Latest(k-1), r.grid.earliest(k), ev.Seq)
 }
 
 // reservedMeter bounds from above what is counted.
@@ -220,11 +231,11 @@ func (m reservedMeter) Excess(t int64) int64 {
 		return endless
 	}
 	if m.bucket != nil {
-		return m.level(m.marks, t, false) - (m.full-1)*m.bucket.Per
+		return m.level(m.marks, t, false, nobody) - (m.full-1)*m.bucket.Per
 	}
 	w := m.grid
 	begin := max(w.earliest(w.FirstOf(t)), t-w.sizeTo+1)
-	return counted(m.marks, t, begin, begin) - m.full + 1
+	return counted(m.marks, t, begin, begin, nobody) - m.full + 1
 }
 
 // moments returns the events at whose starts what is counted may grow, ascending.

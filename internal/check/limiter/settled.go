@@ -12,10 +12,10 @@ import (
 // charge of each request is an event of its own. It falls into [since, until], and it has an interval of
 // units too; see history.Stay.
 //
-//	over:   an admission needs an instant of its interval at which the charges that were certainly made, each
-//	        with its fewest units, leave one unit
-//	under:  a denial needs an instant of its interval at which the charges that may have been made, each with
-//	        its most units, leave none
+//	over:   an admission needs an instant of its interval at which the charges that were certainly made,
+//	        each with its fewest units, leave one unit
+//	under:  a denial needs an instant of its interval at which the charges that may have been made, each
+//	        with its most units, leave none
 //
 // Limiters are monotone in charges as they are in admissions (docs/theory.md, section 2). So Over leaves out
 // the charges that are not certain. The embedded bound places charges as it places admissions. No number of
