@@ -241,7 +241,8 @@ var completionSpecs = []string{
 	"fixed-window,rate=5/18ns,align=unknown,reserve=3,hold=0s..5ns,linger=1ns",
 	"fixed-window,rate=2/14ns,phase=3ns,unit=request + token-bucket,rate=1/3ns,burst=3," +
 		"charge=completion,hold=1ns..5ns",
-	"token-bucket,rate=1/9ns,burst=2,unit=request + fixed-window,rate=3/16ns,phase=3ns,reserve=2,hold=1ns..5ns",
+	"token-bucket,rate=1/9ns,burst=2,unit=request + fixed-window,rate=3/16ns,phase=3ns,reserve=2," +
+		"hold=1ns..5ns",
 	"sliding-window-log,rate=2/12ns,unit=request,charge=completion,hold=2ns..5ns",
 }
 

@@ -29,7 +29,8 @@ func Fits(rec *history.Recording, limit spec.Limit) error {
 			o := &obs[i]
 			counts, err := unitsOf(o.Seq, o.Cost, limit)
 			if units += counts; err != nil || units < 0 || units > history.MaxTime/4 {
-				return cmp.Or(err, fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge))
+				return cmp.Or(err,
+					fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge))
 			}
 			if i > 0 && o.Sent < obs[i-1].Sent {
 				return fmt.Errorf("check: observation #%d: sent at %s, before the one in front of it: %w",

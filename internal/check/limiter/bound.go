@@ -28,8 +28,10 @@ type Scope struct {
 	All bool
 	// Crowd: a denial may explain other denials, so NoFirst is asked too.
 	Crowd bool
-	// Late: requests are counted when they are complete. The meter follows these charges.
-	Late bool
+	// Late: requests are counted when they are complete. The meter follows these charges. moments returns the
+	// events at whose starts it may grow, ascending.
+	Late    bool
+	moments func(h *history.History) []history.Event
 	// Low: nothing bounds what is in use, so every denial is explained.
 	Low bool
 	// Ban is how long a denial explains the denials after it; 0: it explains none.
@@ -77,20 +79,6 @@ type Meter interface {
 	Unit() int64
 }
 
-// settling is the bound of a policy that counts requests when they are complete. moments are the events at
-// whose starts what is counted may grow, ascending.
-type settling interface {
-	moments(h *history.History) []history.Event
-}
-
-// momentsOf returns the moments of a bound with Scope.Late.
-func momentsOf(h *history.History, b Bound) []history.Event {
-	if s, ok := b.(sided); ok {
-		b = s.Bound
-	}
-	return b.(settling).moments(h)
-}
-
 // NewBound returns the bound of a policy. from..to is the box of phases, in nanoseconds; only windowed
 // policies read it.
 func NewBound(p spec.Policy, from, to int64) Bound { return boundAmong(p, from, to, false) }
@@ -132,7 +120,7 @@ func UnexplainedBy(h *history.History, b Bound) []int32 {
 	}
 	counted := h.Counted(of.All)
 	if of.Late {
-		counted = momentsOf(h, b)
+		counted = of.moments(h)
 	}
 	out := unexplained(h, b.Usage(h), counted, of.All)
 	if of.Growth != nil && !h.Joined(history.MaxTime) {
@@ -153,7 +141,7 @@ func UnderBreach(h *history.History, b Bound, j int32) *Breach {
 	br.Events = []history.Event{d}
 	asked := h.Counted(of.All)
 	if of.Late {
-		asked = momentsOf(h, b)
+		asked = of.moments(h)
 	}
 	for _, ev := range asked {
 		if ev.Seq != d.Seq && ev.Start > d.Start && ev.Start <= d.End {

@@ -23,6 +23,8 @@ import (
 type settled struct {
 	counting
 	history.Stay
+	// debts is the bucket that may be in debt; nil: the policy is none.
+	debts *Bucket
 }
 
 // counting is a bound that can count other events than admissions. overCounting asks of each admission of a
@@ -38,7 +40,12 @@ func settles(p spec.Policy, box history.Interval) Bound {
 	if stay.Reserve > 0 {
 		return newReserved(p, box)
 	}
-	return settled{kindOf(p).counting(p, box), stay}
+	s := settled{kindOf(p).counting(p, box), stay, nil}
+	if p.Bucketed() {
+		b := NewBucket(p)
+		s.debts = &b
+	}
+	return s
 }
 
 // charges returns the charges of h as a history of admissions, with the Seq of their requests. most: each
@@ -90,19 +97,17 @@ func requestsOf(h *history.History, events []history.Event) []history.Event {
 
 func (c settled) Usage(h *history.History) Meter {
 	charges := c.charges(h, true)
-	if b, ok := c.counting.(Bucket); ok {
-		return newDebtMeter(b, charges)
+	if c.debts != nil {
+		return newDebtMeter(*c.debts, charges)
 	}
 	return c.counting.Usage(charges)
 }
 
-// moments returns the events at whose starts what is counted may grow, ascending.
-func (c settled) moments(h *history.History) []history.Event { return c.charges(h, true).Possible }
-
 func (c settled) Scope() Scope {
 	of := c.counting.Scope()
 	of.Memory, of.Late = history.Later(of.Memory, c.Most), true
-	if _, ok := c.counting.(Bucket); ok {
+	of.moments = func(h *history.History) []history.Event { return c.charges(h, true).Possible }
+	if c.debts != nil {
 		of.Memory = endless
 	}
 	return of
