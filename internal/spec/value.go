@@ -77,7 +77,9 @@ func ratePair(s string) (Rate, string) {
 		return Rate{}, "a rate is N/PER, such as 10/s or 100/1m"
 	}
 	n, why := whole(strings.TrimSuffix(number, "r"))
-	switch {
+	switch _, upside := unit(number); {
+	case upside || why != "" && durationLike(number):
+		return Rate{}, "the units come first, and the time after the stroke"
 	case why != "" && isDigits(strings.TrimSuffix(number, "r")):
 		return Rate{}, "the number of units is too large: " + why
 	case why != "":
@@ -96,6 +98,12 @@ func ratePair(s string) (Rate, string) {
 		return Rate{}, "a window is longer than nothing"
 	}
 	return Rate{N: n, Per: d}, ""
+}
+
+// durationLike tells whether s is a duration with a unit.
+func durationLike(s string) bool {
+	_, why := duration(s)
+	return why == ""
 }
 
 // unit returns the window that a bare unit names.
@@ -235,6 +243,9 @@ func rateMend(s string) string {
 	number, per, found := strings.Cut(s, "/")
 	if !found {
 		per = "s"
+	}
+	if _, named := unit(number); isDigits(per) && (named || durationLike(number)) { // upside down: s/10
+		number, per = per, number
 	}
 	number = strings.TrimRight(number, "abcdefghijklmnopqrstuvwxyz")
 	if r := decimalRate(number, per); r != "" {
