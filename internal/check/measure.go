@@ -167,13 +167,13 @@ func (g Gauge) burst(pol spec.Policy) result.Interval {
 		if b, ok := g.admittedOnly(pol); ok {
 			lo = min(b.LeastBurst(g.History), ceiling+1)
 		} else {
-			lo = bisect(declared, 1, ceiling,
+			lo = around(declared, 1, ceiling).first(declared,
 				func(b int64) bool { return !g.refuted(with(b), result.UpperBound) })
 		}
 		iv.Lo, iv.LoSet = float64(lo), lo <= ceiling
 	}
 	if len(g.History.Denied) > 0 {
-		hi := bisect(declared+1, 1, ceiling,
+		hi := around(declared, 1, ceiling).first(declared+1,
 			func(b int64) bool { return g.refuted(with(b), result.LowerBound) }) - 1
 		iv.Hi, iv.HiSet = float64(hi), hi < ceiling
 	}
@@ -207,14 +207,14 @@ func (g Gauge) rate(pol spec.Policy) result.Interval {
 		if b, ok := g.admittedOnly(pol); ok {
 			slow = b.LongestPeriod(g.History, least, most)
 		} else {
-			slow = bisect(per+1, least, most,
+			slow = around(per, least, most).first(per+1,
 				func(p int64) bool { return g.refuted(with(p), result.UpperBound) }) - 1
 		}
 		iv.Lo, iv.LoSet = perSecond(max(slow, least)), slow < most
 	}
 	if len(g.History.Denied) > 0 {
 		// The shortest period that explains every denial.
-		quick := bisect(per, least, most,
+		quick := around(per, least, most).first(per,
 			func(p int64) bool { return !g.refuted(with(p), result.LowerBound) })
 		iv.Hi, iv.HiSet = perSecond(min(quick, most)), quick > least
 	}
@@ -247,12 +247,20 @@ func divisible(pol spec.Policy, span, units int64) (fine spec.Policy, ok bool) {
 	return pol, fits(pol) && pol.Rate.Per >= leastParts
 }
 
-// bisect returns the smallest x in [lo, hi] for which ok holds, or hi+1 if there is none. ok must be
-// monotone. It asks near a value first, where the answer mostly lies, and then ever farther away. It stops at
-// a relative precision of one in a million, at a value for which ok holds.
-func bisect(near, lo, hi int64, ok func(int64) bool) int64 {
+// bisection looks for a value from lo to hi, to a precision. It first steps away from where the answer mostly
+// lies, ever farther.
+type bisection struct{ lo, hi, step, precision int64 }
+
+// around looks near a declared value, to a millionth of it.
+func around(declared, lo, hi int64) bisection {
+	return bisection{lo, hi, max(declared>>10, 1), declared / 1_000_000}
+}
+
+// first returns the smallest value for which ok holds, or hi+1 if there is none. ok must be monotone. It is
+// asked near a value first. The result may be larger by the precision.
+func (b bisection) first(near int64, ok func(int64) bool) int64 {
+	lo, hi, step := b.lo, b.hi, b.step
 	near = min(max(near, lo), hi)
-	step := max(near>>10, 1)
 	if ok(near) {
 		for hi = near; lo < hi; step *= 4 {
 			x := max(lo, hi-step)
@@ -275,7 +283,7 @@ func bisect(near, lo, hi int64, ok func(int64) bool) int64 {
 			lo = x + 1
 		}
 	}
-	for lo < hi && hi-lo > lo/1_000_000 {
+	for lo < hi && hi-lo > b.precision {
 		mid := lo + (hi-lo)/2
 		if ok(mid) {
 			hi = mid

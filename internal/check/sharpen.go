@@ -156,39 +156,25 @@ type value struct {
 	whole bool
 }
 
-// inward returns the value nearest to end, from the declared one on, that is not refuted, as far as the work
+// inwardParts: a value that is no number of units is measured to such a part of what the bounds left of it.
+const inwardParts = 1 << 11
+
+// inward returns the last value before end, from the declared one on, that is not refuted, as far as the work
 // allows. side is 1 for an end above the declared value, -1 for one below it. ok=false: the end stays.
 //
-// It asks for whole units from the declared value outward, as the next one is mostly refuted. Of other values
+// It asks for values from the declared one outward, as the next whole unit is mostly refuted. Of other values
 // it asks the end first, as that is mostly not refuted.
 func (v value) inward(side, end int64) (at int64, ok bool) {
 	refuted := func(distance int64) bool { return v.refutes(v.with(v.declared + side*distance)) }
-	good, bad := int64(0), (end-v.declared)*side+1 // distances from the declared value
-	if bad <= 1 || !v.whole && !refuted(bad-1) {
+	b := bisection{lo: 1, hi: (end - v.declared) * side, step: max(v.declared>>10, 1)}
+	if b.hi < 1 || !v.whole && !refuted(b.hi) {
 		return end, false
 	}
-	if ok = !v.whole; ok {
-		bad--
+	if !v.whole {
+		b.precision = b.hi / inwardParts
 	}
-	for step := max(v.declared>>10, 1); good < bad-1 && v.left > 0; step *= 4 {
-		x := min(good+step, bad-1)
-		if refuted(x) {
-			bad, ok = x, true
-			break
-		}
-		good = x
-	}
-	for bad-good > max(v.declared/1_000_000, 1) && v.left > 0 {
-		if mid := good + (bad-good)/2; refuted(mid) {
-			bad = mid
-		} else {
-			good = mid
-		}
-	}
-	if v.left <= 0 { // what was not asked is not refuted
-		good = bad - 1
-	}
-	return v.declared + side*good, ok
+	bad := b.first(b.step, refuted)
+	return v.declared + side*(bad-1), bad <= b.hi
 }
 
 // refutes asks the judge about the limit with p in place of policy i. false proves nothing.

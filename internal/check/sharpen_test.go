@@ -111,14 +111,16 @@ func endsOf(limit spec.Limit, i int, m result.Measured) (out []spec.Limit) {
 	if p.Align == spec.AlignClock { // another window begins elsewhere
 		p.Align = spec.AlignShared
 	}
-	// rounded to the precision of the search, and to whole nanoseconds
+	// rounded to the precision of the search, which is a part of what the bounds left, and to whole nanoseconds
 	units := float64(p.Rate.N) * float64(time.Second)
+	const parts = 2 * windowReach * (1.0 / inwardParts)
+	per := limit[i].Rate.Per
 	if m.Rate.LoSet && p.Slots <= 1 {
-		p.Rate.Per = max(limit[i].Rate.Per, time.Duration(units/m.Rate.Lo*(1-1e-5))-1)
+		p.Rate.Per = max(per, time.Duration(units/m.Rate.Lo-parts*float64(per))-1)
 		add(p)
 	}
 	if m.Rate.HiSet && p.Slots <= 1 {
-		p.Rate.Per = min(limit[i].Rate.Per, time.Duration(units/m.Rate.Hi*(1+1e-5))+2)
+		p.Rate.Per = min(per, time.Duration(units/m.Rate.Hi+parts*float64(per))+2)
 		add(p)
 	}
 	return out
