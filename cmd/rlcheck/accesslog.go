@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	_ "time/tzdata" // for --zone, in a container that has nothing but the binary
 
 	"github.com/spf13/cobra"
 
@@ -153,7 +154,7 @@ func (f *checkFlags) logOptions() (accesslog.Options, error) {
 		o.WallError = accesslog.WallError(o.Format)
 	}
 	if f.Log.zone != "" {
-		zone, err := accesslog.Zone(f.Log.zone)
+		zone, err := time.LoadLocation(f.Log.zone)
 		if err != nil {
 			return o, cli.Usagef("--zone %q: there is no such time zone (write UTC or Europe/Berlin)",
 				f.Log.zone)

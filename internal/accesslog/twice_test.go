@@ -14,7 +14,7 @@ import (
 // TestTheHourThatComesTwice sends five requests before the clocks are set back and five after. They lie 105
 // minutes apart, though by their local times it is 45 minutes.
 func TestTheHourThatComesTwice(t *testing.T) {
-	berlin, err := Zone("Europe/Berlin")
+	berlin, err := time.LoadLocation("Europe/Berlin")
 	if err != nil {
 		t.Fatal(err)
 	}
