@@ -81,7 +81,7 @@ func compareSides(e *cli.Env, old, new string, f compareFlags) error {
 	if err != nil {
 		return err
 	}
-	c, err := report.CompareRuns(a, b, o)
+	c, err := report.Compare(a, b, o)
 	if err != nil {
 		return err
 	}

@@ -15,7 +15,7 @@ import (
 func ComparisonFormats() []string { return []string{"table", "json", "markdown"} }
 
 // WriteComparison writes a comparison in one of ComparisonFormats. Errors: those of w.
-func WriteComparison(w io.Writer, format string, c *CompareComparison, o Options) error {
+func WriteComparison(w io.Writer, format string, c *Comparison, o Options) error {
 	switch format {
 	case "json":
 		text, err := ComparisonDocument(c)
@@ -33,7 +33,7 @@ func WriteComparison(w io.Writer, format string, c *CompareComparison, o Options
 
 // comparisonTable writes for a terminal: the verdict and its reasons, a row for each scenario, a row for each
 // latency.
-func comparisonTable(w io.Writer, c *CompareComparison, o Options) error {
+func comparisonTable(w io.Writer, c *Comparison, o Options) error {
 	s := newScreen(o)
 	s.wrapped(0, s.paint(c.Verdict, true)+": "+s.bold(text.Clean(comparisonHeadline(c))))
 	if !o.Quiet {
@@ -50,7 +50,7 @@ func comparisonTable(w io.Writer, c *CompareComparison, o Options) error {
 }
 
 // compared writes the tables of a comparison, and what they are worth.
-func (s *screen) compared(c *CompareComparison, all bool) error {
+func (s *screen) compared(c *Comparison, all bool) error {
 	scenarios, same := comparedScenarios(c, s.width, all)
 	if len(scenarios) > 0 {
 		if err := s.table([]string{"SCENARIO", "VERDICT", "MEASURED"}, "lll", scenarios); err != nil {
@@ -82,7 +82,7 @@ func (s *screen) compared(c *CompareComparison, all bool) error {
 }
 
 // comparisonHeadline says in one line what differs.
-func comparisonHeadline(c *CompareComparison) string {
+func comparisonHeadline(c *Comparison) string {
 	worse, better, policies := 0, 0, 0
 	for i := range c.Scenarios {
 		s := &c.Scenarios[i]
@@ -132,7 +132,7 @@ func latencyCount(n int) string {
 }
 
 // shifts counts the latencies that differ.
-func shifts(c *CompareComparison) (slower, faster int) {
+func shifts(c *Comparison) (slower, faster int) {
 	for i := range c.Scenarios {
 		for _, l := range c.Scenarios[i].Latencies {
 			switch {
@@ -150,7 +150,7 @@ func shifts(c *CompareComparison) (slower, faster int) {
 const mostScenarios = 12
 
 // comparedScenarios returns the rows of the scenarios, with changed ones first, and how many were left out.
-func comparedScenarios(c *CompareComparison, width int, all bool) (rows [][]string, hidden int) {
+func comparedScenarios(c *Comparison, width int, all bool) (rows [][]string, hidden int) {
 	for _, same := range []bool{false, true} {
 		for i := range c.Scenarios {
 			s := &c.Scenarios[i]
@@ -210,7 +210,7 @@ func parameterText(s *ComparedScenario) string {
 const mostLatencies = 24
 
 // comparedLatencies returns the rows of the latencies, and how many were left out.
-func comparedLatencies(c *CompareComparison, all bool) (rows [][]string, hidden int) {
+func comparedLatencies(c *Comparison, all bool) (rows [][]string, hidden int) {
 	for i := range c.Scenarios {
 		s := &c.Scenarios[i]
 		for k := range s.Latencies {
@@ -253,7 +253,7 @@ func shiftText(r Ratio) string {
 }
 
 // comparisonFoot says what the numbers are worth.
-func comparisonFoot(c *CompareComparison, hidden int) (out []string) {
+func comparisonFoot(c *Comparison, hidden int) (out []string) {
 	if hidden > 0 {
 		out = append(out, fmt.Sprintf("For %s no difference can be shown (-v lists them).",
 			latencyCount(hidden)))
@@ -284,7 +284,7 @@ func comparisonFoot(c *CompareComparison, hidden int) (out []string) {
 }
 
 // comparisonMarkdown writes GitHub-flavoured Markdown, fit for a step summary.
-func comparisonMarkdown(w io.Writer, c *CompareComparison) error {
+func comparisonMarkdown(w io.Writer, c *Comparison) error {
 	var scenarios [][]string
 	for i := range c.Scenarios {
 		s := &c.Scenarios[i]

@@ -26,12 +26,12 @@ func sideOf(name string, n, factor int, of func() result.Scenario) Side {
 	return side
 }
 
-func comparisons(t *testing.T) map[string]*CompareComparison {
+func comparisons(t *testing.T) map[string]*Comparison {
 	t.Helper()
 	good := func() result.Scenario { return Passing(t) }
 	bad := func() result.Scenario { s := Failing(t); s.ID = "burst"; return s }
 	hostile := func() result.Scenario { s := Passing(t); s.ID = "<b>|\x1b[31m\u202e"; return s }
-	out := map[string]*CompareComparison{}
+	out := map[string]*Comparison{}
 	for name, x := range map[string]struct {
 		old, new Side
 		gate     bool
@@ -42,7 +42,7 @@ func comparisons(t *testing.T) map[string]*CompareComparison {
 		"worse":   {sideOf("old", 2, 1, good), sideOf("new", 2, 1, bad), false},
 		"hostile": {sideOf("old", 1, 1, hostile), sideOf("<i>\x1b", 1, 1, hostile), false},
 	} {
-		c, err := CompareRuns(x.old, x.new, CompareOptions{Gate: x.gate, MaxRegression: 0.1})
+		c, err := Compare(x.old, x.new, CompareOptions{Gate: x.gate, MaxRegression: 0.1})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -4,7 +4,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// comparison is rlcheck.compare/v1: a CompareComparison, of whose sides only the ids of the runs are kept.
+// comparison is rlcheck.compare/v1: a Comparison, of whose sides only the ids of the runs are kept.
 type comparison struct {
 	Schema        string             `json:"schema"`
 	Verdict       result.Verdict     `json:"verdict"`
@@ -26,7 +26,7 @@ type side struct {
 
 // ComparisonDocument returns a comparison in the form of rlcheck.compare/v1, indented and ending in a
 // newline.
-func ComparisonDocument(c *CompareComparison) ([]byte, error) {
+func ComparisonDocument(c *Comparison) ([]byte, error) {
 	out := comparison{compareForm, c.Verdict, c.Why, nil, documentSideOf(c.Old), documentSideOf(c.New),
 		c.Notes, c.OnlyOld,
 		c.OnlyNew, c.Needed, c.Scenarios}

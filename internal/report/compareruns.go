@@ -25,8 +25,8 @@ type Side struct {
 	Runs []*result.Run
 }
 
-// CompareComparison is how two sides differ.
-type CompareComparison struct {
+// Comparison is how two sides differ.
+type Comparison struct {
 	Old, New Side
 	Options  CompareOptions
 	// Verdict is Fail if a verdict became worse or a latency grew by more than was allowed. It is
@@ -59,9 +59,9 @@ type ComparedScenario struct {
 	Latencies  []ComparedLatency `json:"latencies"`
 }
 
-// CompareRuns compares two sides and changes neither. It returns an error if they have no scenario in common.
-func CompareRuns(old, new Side, o CompareOptions) (*CompareComparison, error) {
-	c := &CompareComparison{Old: old, New: new, Options: o}
+// Compare compares two sides and changes neither. It returns an error if they have no scenario in common.
+func Compare(old, new Side, o CompareOptions) (*Comparison, error) {
+	c := &Comparison{Old: old, New: new, Options: o}
 	a, b := gather(old.Runs), gather(new.Runs)
 	for _, id := range a.ids {
 		if b.of[id] == nil {
@@ -113,7 +113,7 @@ func scenarioOf(id string, old, new []*result.Scenario, strict bool) ComparedSce
 }
 
 // latencies judges the rows of all scenarios together. The more rows there are, the wider each interval is.
-func (c *CompareComparison) latencies() {
+func (c *Comparison) latencies() {
 	for i := range c.Scenarios {
 		c.Rows += len(c.Scenarios[i].Latencies)
 	}
@@ -126,7 +126,7 @@ func (c *CompareComparison) latencies() {
 }
 
 // conclude sets Verdict and Why.
-func (c *CompareComparison) conclude() {
+func (c *Comparison) conclude() {
 	c.Verdict = result.Pass
 	for i := range c.Scenarios {
 		s := &c.Scenarios[i]
@@ -164,7 +164,7 @@ func (c *CompareComparison) conclude() {
 }
 
 // unbounded counts the latencies that have too few runs.
-func (c *CompareComparison) unbounded() (n int) {
+func (c *Comparison) unbounded() (n int) {
 	for i := range c.Scenarios {
 		for k := range c.Scenarios[i].Latencies {
 			if !c.Scenarios[i].Latencies[k].Ratio.Bounded {
@@ -176,7 +176,7 @@ func (c *CompareComparison) unbounded() (n int) {
 }
 
 // because adds a reason. The verdict never becomes better.
-func (c *CompareComparison) because(v result.Verdict, why string) {
+func (c *Comparison) because(v result.Verdict, why string) {
 	c.Verdict = result.Worst(c.Verdict, v)
 	c.Why = append(c.Why, why)
 }

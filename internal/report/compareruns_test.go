@@ -43,9 +43,9 @@ func runWith(v result.Verdict, d, spread time.Duration) *result.Run {
 
 func compareSideOf(name string, runs ...*result.Run) Side { return Side{Name: name, Runs: runs} }
 
-func mustCompare(t *testing.T, old, new Side, o CompareOptions) *CompareComparison {
+func mustCompare(t *testing.T, old, new Side, o CompareOptions) *Comparison {
 	t.Helper()
-	c, err := CompareRuns(old, new, o)
+	c, err := Compare(old, new, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -189,7 +189,7 @@ func TestMissingScenarios(t *testing.T) {
 		len(c.OnlyNew) != 1 {
 		t.Errorf("got %s, %q, want a pass with a new one", c.Verdict, c.OnlyNew)
 	}
-	if _, err := CompareRuns(one, compareSideOf("old", other), CompareOptions{}); err == nil {
+	if _, err := Compare(one, compareSideOf("old", other), CompareOptions{}); err == nil {
 		t.Error("sides without a common scenario were compared")
 	}
 }
