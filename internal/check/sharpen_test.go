@@ -111,7 +111,7 @@ func endsOf(limit spec.Limit, i int, m result.Measured) (out []spec.Limit) {
 	if p.Align == spec.AlignClock { // another window begins elsewhere
 		p.Align = spec.AlignShared
 	}
-	// rounded to the precision of the search, which is a part of what the bounds left, and to whole nanoseconds
+	// rounded to the precision of the search, a part of what the bounds left, and to whole nanoseconds
 	units := float64(p.Rate.N) * float64(time.Second)
 	const parts = 2 * windowReach * (1.0 / inwardParts)
 	per := limit[i].Rate.Per
