@@ -134,6 +134,15 @@ func catalogue(t *testing.T) string {
 		}
 	}
 	section("Others", "")
+	b.WriteString("\n## Not seen from outside\n\nNo endpoint shows these. What to do instead stands behind " +
+		"each.\n\n")
+	unseen, err := os.ReadFile(filepath.Join("testdata", "unseen.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(unseen)) {
+		b.WriteString("- " + strings.TrimSpace(line) + ".\n")
+	}
 	return b.String()
 }
 
