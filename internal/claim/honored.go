@@ -40,8 +40,9 @@ type retry struct {
 // the first. Requests that touch the gap in one instant only are no rivals if their order there cannot matter
 // (rival).
 //
-// An admitted retry shows an honored wait, whoever else took units meanwhile. Far from a fast limit there is
-// no other kind: a single client is never denied if a unit comes back while its request is on the way.
+// An admitted retry shows an honored wait, whoever else took units meanwhile, unless it was told to wait for
+// nothing: the way to the target and back may have been the wait that it needed. Far from a fast limit there
+// is no other kind: a single client is never denied if a unit comes back while its request is on the way.
 func (r *recording) honored(e *Expect) result.Claim {
 	return r.Alone(r.honoredWaits(cmp.Or(e.RetryAfter.Waits, fewestWaits)))
 }
@@ -159,7 +160,7 @@ func (p *partition) retryAt(i int, t Wait, before rivals) (retry, bool) {
 		return retry{}, false
 	}
 	alone := at == 0 && !p.between(before, d) && !p.disturbed(next, later[1:])
-	shows := alone || next.Outcome == timeline.Allowed && t.For > 0
+	shows := alone && next.Outcome == timeline.Denied || next.Outcome == timeline.Allowed && t.For > 0
 	return retry{denial: d, next: next, told: t, alone: alone, limit: p.Limit}, shows
 }
 

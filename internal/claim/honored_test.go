@@ -69,6 +69,8 @@ func TestHonored(t *testing.T) {
 			"too-few", ""},
 		{"0 is a wait too", record(req(41, 411, 412, 429, "Retry-After: 0"), req(57, 412, 413, 429)), "fail",
 			"waited 0.000 s"},
+		{"who is told to wait for nothing, and is admitted, waited for the way there and back",
+			record(req(41, 411, 412, 429, "Retry-After: 0"), req(57, 412, 413, 200)), "too-few", ""},
 		{"a wait that overflows", record(req(41, 411, 412, 429, "Retry-After: 9223372036854775807"),
 			req(57, 1500, 1501, 429)), "too-few", ""},
 
