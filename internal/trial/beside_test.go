@@ -212,7 +212,8 @@ var ofOneClient = []string{"burst", "quota-window"}
 // clients beside theirs, denies some early when scenarios run beside each other. It is not accused, and the
 // reason names what they share.
 func TestClientsThatShareAQuotaDisturbEachOther(t *testing.T) {
-	capped := func(limit string) func(http.Handler) http.Handler {
+	// A cap behind the limiter counts what that admits, one before it all requests.
+	capped := func(limit string, before bool) func(http.Handler) http.Handler {
 		return func(h http.Handler) http.Handler {
 			l, err := spec.Parse(limit)
 			if err != nil {
@@ -223,16 +224,22 @@ func TestClientsThatShareAQuotaDisturbEachOther(t *testing.T) {
 				t.Fatal(err)
 			}
 			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				first, second := httptest.NewRecorder(), httptest.NewRecorder()
-				// What a client may not do costs the others nothing.
-				if h.ServeHTTP(first, r); first.Code == http.StatusOK {
-					if outer.ServeHTTP(second, r); second.Code != http.StatusOK {
-						w.WriteHeader(second.Code)
-						return
-					}
+				in, out := httptest.NewRecorder(), httptest.NewRecorder()
+				if before {
+					outer.ServeHTTP(out, r)
 				}
-				maps.Copy(w.Header(), first.Header())
-				w.WriteHeader(first.Code)
+				if out.Code == http.StatusOK {
+					h.ServeHTTP(in, r)
+				}
+				if !before && in.Code == http.StatusOK { // else it costs the others nothing
+					outer.ServeHTTP(out, r)
+				}
+				if out.Code != http.StatusOK {
+					w.WriteHeader(out.Code)
+					return
+				}
+				maps.Copy(w.Header(), in.Header())
+				w.WriteHeader(in.Code)
 			})
 		}
 	}
@@ -247,9 +254,13 @@ func TestClientsThatShareAQuotaDisturbEachOther(t *testing.T) {
 			field  string
 			before func(http.Handler) http.Handler
 		}{
-			"by address":      {"X-No-Client", none},
-			"cap of a bucket": {"X-Api-Key", capped("token-bucket,rate=45/s,burst=25")},
-			"cap of a window": {"X-Api-Key", capped("fixed-window,rate=50/1s")},
+			"by address":              {"X-No-Client", none},
+			"cap of a bucket":         {"X-Api-Key", capped("token-bucket,rate=45/s,burst=25", false)},
+			"cap of a window":         {"X-Api-Key", capped("fixed-window,rate=50/1s", false)},
+			"cap before, of a bucket": {"X-Api-Key", capped("token-bucket,rate=100/s,burst=70", true)},
+			"cap before, of a window": {"X-Api-Key", capped("fixed-window,rate=100/1s", true)},
+			"cap of all, of a window": {"X-Api-Key", capped("fixed-window,rate=100/1s,count=all", true)},
+			"cap of all, of a log":    {"X-Api-Key", capped("sliding-window-log,rate=100/1s,count=all", true)},
 		} {
 			o := lab.Options{PartitionHeader: c.field}
 			all, _, _ := atOnceBehind(t, limit, o, c.before, ofOneClient...)

@@ -1,6 +1,7 @@
 package trial
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -41,14 +42,61 @@ func Disturbed(s *result.Scenario, beside []*result.Scenario) string {
 		return "a recording is too long to be compared with the others"
 	}
 	exact := check.Options{Conformance: result.Exact}
-	union := oneClient(all, s, open)
-	if check.Explains(union, s.Limit, exact) {
+	if check.Explains(oneClient(all, s, open, false), s.Limit, exact) {
 		return fmt.Sprintf("one quota for all their clients explains it (%s)", s.Limit)
 	}
-	if len(open) > 0 && (fullBucket(union) || fullWindow(union, oneClient(all[:1], s, open))) {
-		return "one counter for all their clients may have been full at each denial in question"
+	if len(open) == 0 {
+		return ""
+	}
+	// A counter before the limiter also counts what that denies.
+	for _, before := range []bool{false, true} {
+		union, own := oneClient(all, s, open, before), oneClient(all[:1], s, open, before)
+		if (!before || deniedTogether(all, s)) && (fullBucket(union) || fullWindow(union, own)) {
+			return "one counter for all their clients may have been full at each denial in question"
+		}
 	}
 	return ""
+}
+
+// deniedTogether tells whether clients of another scenario were denied without a reason, too, whenever those
+// of s were: between the same two admissions, of whomever. A counter for all clients does that while it is
+// full, and chance hardly does.
+//
+//	s        a a     d     a         d: a denial without a reason
+//	beside   a   a   d d     a
+func deniedTogether(all []*result.Scenario, s *result.Scenario) bool {
+	type event struct {
+		at time.Duration
+		of *result.Scenario // nil: an admission
+	}
+	var events []event
+	for _, o := range all {
+		open, later := unexplained(o), o.Timeline.Header.Started.Sub(s.Timeline.Header.Started)
+		for x := range o.Timeline.All() {
+			switch {
+			case x.Outcome == timeline.Allowed && !x.Origin:
+				events = append(events, event{later + x.Sent, nil})
+			case open[x.Seq]:
+				events = append(events, event{later + x.Sent, o})
+			}
+		}
+	}
+	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	mine, others := false, false
+	for _, e := range append(events, event{}) {
+		switch e.of {
+		case nil:
+			if mine && !others {
+				return false
+			}
+			mine, others = false, false
+		case s:
+			mine = true
+		default:
+			others = true
+		}
+	}
+	return true
 }
 
 // fullWindow tells whether a fixed window of a usual length, with any quota, for all clients, explains the
@@ -194,9 +242,10 @@ func strange(s *result.Scenario, open map[int]bool) (status int) {
 }
 
 // oneClient returns recordings as one, in which all requests are of one client, each in the phase of its
-// scenario. With open, the only denials are those of s: a client's own quota explains the others. What
-// another limit may have decided is unknown.
-func oneClient(all []*result.Scenario, s *result.Scenario, open map[int]bool) *timeline.Timeline {
+// scenario. With open, the only denials are those of s: a client's own quota explains the others. A counter
+// before the limiter may have admitted these. What another limit may have decided is unknown.
+func oneClient(all []*result.Scenario, s *result.Scenario, open map[int]bool,
+	before bool) *timeline.Timeline {
 	out := &timeline.Timeline{Header: s.Timeline.Header}
 	h := &out.Header
 	h.Judged, h.Stalls, h.CompleteFrom = timeline.Terms{}, nil, 0
@@ -215,9 +264,9 @@ func oneClient(all []*result.Scenario, s *result.Scenario, open map[int]bool) *t
 			one, counted := *o, judgedBy(r, o.Phase)
 			kept := r == s && open[o.Seq] || len(open) == 0 && counted
 			switch {
-			case o.Origin || o.Outcome == timeline.Denied && !kept:
+			case o.Origin || o.Outcome == timeline.Denied && !kept && !before:
 				continue
-			case o.Outcome == timeline.Allowed && !counted:
+			case o.Outcome == timeline.Denied && !kept, o.Outcome == timeline.Allowed && !counted:
 				one.Outcome = timeline.Unknown
 			}
 			one.Partition, one.Phase, one.Done = "all", r.ID, 0

@@ -37,7 +37,7 @@ func echo(t *testing.T) *result.Scenario {
 		Timeline: tl}
 }
 
-// later returns the admissions of s as those of another client, which began later.
+// later returns the recording of s as that of another client, which began later.
 func later(s *result.Scenario, id string, by time.Duration) *result.Scenario {
 	out, tl := *s, *s.Timeline
 	tl.Header.Started = tl.Header.Started.Add(by)
@@ -57,8 +57,8 @@ func TestTokensThatAreLostAreNoDisturbance(t *testing.T) {
 		t.Fatalf("got %s, want fail", s.Verdict)
 	}
 	var beside []*result.Scenario
-	for i, id := range []string{"burst", "recovery", "sustained", "retry-after", "tiers"} {
-		beside = append(beside, later(s, id, time.Duration(i-2)*700*time.Millisecond))
+	for id, n := range map[string]int{"burst": -2, "recovery": -1, "retry-after": 1, "tiers": 2, "own-window": 3} {
+		beside = append(beside, later(s, id, time.Duration(n)*700*time.Millisecond))
 	}
 	if why := Disturbed(s, beside); why != "" {
 		t.Errorf("got %q, want nothing", why)
