@@ -260,7 +260,7 @@ func TestClientsThatShareAQuotaDisturbEachOther(t *testing.T) {
 			"cap before, of a bucket": {"X-Api-Key", capped("token-bucket,rate=100/s,burst=70", true)},
 			"cap before, of a window": {"X-Api-Key", capped("fixed-window,rate=100/1s", true)},
 			"cap of all, of a window": {"X-Api-Key", capped("fixed-window,rate=100/1s,count=all", true)},
-			"cap of all, of a log":    {"X-Api-Key", capped("sliding-window-log,rate=100/1s,count=all", true)},
+			"cap of all, of a log":    {"X-Api-Key", capped("sliding-window-log,rate=100/s,count=all", true)},
 		} {
 			o := lab.Options{PartitionHeader: c.field}
 			all, _, _ := atOnceBehind(t, limit, o, c.before, ofOneClient...)

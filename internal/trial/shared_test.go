@@ -57,7 +57,8 @@ func TestTokensThatAreLostAreNoDisturbance(t *testing.T) {
 		t.Fatalf("got %s, want fail", s.Verdict)
 	}
 	var beside []*result.Scenario
-	for id, n := range map[string]int{"burst": -2, "recovery": -1, "retry-after": 1, "tiers": 2, "own-window": 3} {
+	for id, n := range map[string]int{"burst": -2, "recovery": -1, "retry-after": 1, "tiers": 2,
+		"own-window": 3} {
 		beside = append(beside, later(s, id, time.Duration(n)*700*time.Millisecond))
 	}
 	if why := Disturbed(s, beside); why != "" {
