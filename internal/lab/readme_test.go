@@ -5,10 +5,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 var update = flag.Bool("update", false, "write the fault table of docs/scenarios.md anew")
@@ -104,6 +107,37 @@ func TestEveryClassHasAFault(t *testing.T) {
 	}
 }
 
+// manyLimits are limits of every kind, slow and fast, small and large.
+var manyLimits = []string{"token-bucket,rate=10/s,burst=20", "token-bucket,rate=10000/s,burst=5000",
+	"token-bucket,rate=1/m,burst=3", "gcra,rate=5/s,burst=1", "leaky-bucket-queue,rate=10/s,queue=5",
+	"token-bucket,rate=10/s,burst=20,refill=interval,fill=10", "token-bucket,rate=10/s,burst=20,count=all",
+	"fixed-window,rate=5/15m", "fixed-window,rate=20/1s", "fixed-window,rate=20/1s,align=first",
+	"fixed-window,rate=20/1s,slots=5", "fixed-window,rate=20/1s,ban=5s", "fixed-window,rate=1000/30d",
+	"fixed-window,rate=20/1s,align=first,refresh=all", "sliding-window-log,rate=1000/1h",
+	"sliding-window-counter,rate=50/1s",
+	"token-bucket,rate=10/s,burst=20,charge=completion", "concurrency,limit=5",
+	"token-bucket,rate=10/s,burst=20 + fixed-window,rate=100/1m"}
+
+// needs says which limits can show f, or why others cannot. Empty: all can.
+func needs(t *testing.T, f Fault) string {
+	t.Helper()
+	var all []string
+	for _, text := range manyLimits {
+		l, err := spec.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		why, _, _ := strings.Cut(f.Fits(l), " (")
+		if why != "" && !strings.HasPrefix(why, "the fault") && !slices.Contains(all, why) {
+			all = append(all, why)
+		}
+	}
+	if len(all) == 0 {
+		return ""
+	}
+	return "; not at every limit: " + strings.Join(all, "; ")
+}
+
 // catalogue returns docs/faults.md: every class, with its faults or the reason why there is none.
 func catalogue(t *testing.T) string {
 	t.Helper()
@@ -116,15 +150,17 @@ func catalogue(t *testing.T) string {
 	b.WriteString("# What real rate limiters got wrong\n\nWritten by `make golden` from internal/lab. A " +
 		"lets too much through, B too little, C says the wrong thing.\n`rlcheck serve --fault NAME`, or " +
 		"`rlcheck proxy --fault NAME`, has the fault on loopback. Each was seen in a\nreal product, or " +
-		"breaks a rule.\n")
+		"breaks a rule. Where a limit cannot show a fault, *not at every limit* says which\ncan, or why " +
+		"others cannot.\n" +
+		"`rlcheck selftest --limit SPEC --distance 20ms` says what your limit shows at your distance.\n")
 	section := func(title, class string) {
 		fmt.Fprintf(&b, "\n## %s\n\n", title)
 		for _, f := range Faults() {
 			if f.Class != class {
 				continue
 			}
-			fmt.Fprintf(&b, "- `%s`: %s ([seen](%s)); caught by %s%s\n", f.Name, f.Sentence, f.Citation,
-				strings.Join(by[f.Name], ", "), promisedOnly(f))
+			fmt.Fprintf(&b, "- `%s`: %s ([seen](%s)); caught by %s%s%s\n", f.Name, f.Sentence, f.Citation,
+				strings.Join(by[f.Name], ", "), promisedOnly(f), needs(t, f))
 		}
 	}
 	for _, c := range classes(t) {
