@@ -41,8 +41,7 @@ type retry struct {
 // (rival).
 //
 // An admitted retry shows an honored wait, whoever else took units meanwhile, unless it was told to wait for
-// nothing: the way to the target and back may have been the wait that it needed. Far from a fast limit there
-// is no other kind: a single client is never denied if a unit comes back while its request is on the way.
+// nothing: its way there and back may have been long enough. Far from a fast limit there is no other kind.
 func (r *recording) honored(e *Expect) result.Claim {
 	return r.Alone(r.honoredWaits(cmp.Or(e.RetryAfter.Waits, fewestWaits)))
 }

@@ -19,6 +19,14 @@ const manyOthers = 50
 //	spend   restart      again              used-up   others            asks-again
 //	a a d | ---------- | d d d              a a d   | b c d e f g ... | d d d
 //	                   From = To                    From              To
+//
+// The bundled scenarios have these, and each shows its break only if the quota cannot have come back meanwhile:
+//
+//	restart             the target stops and starts again
+//	hot-reload          it reads its configuration again, with the same limit or another one
+//	store-outage        its store is gone, and comes back
+//	identity-isolation  a thousand other clients come
+//	many-clients        ten thousand come
 func breaks(s *scenario.Scenario, tl *timeline.Timeline) (out []timeline.Break) {
 	event := func(p scenario.Phase) bool {
 		return p.Shape == timeline.Hook && p.Event.Action != timeline.Count
@@ -50,6 +58,7 @@ func breaks(s *scenario.Scenario, tl *timeline.Timeline) (out []timeline.Break) 
 			break
 		}
 		b := timeline.Break{Phase: s.Phases[i].Name, To: phases[i+1+after].began}
+		// A client that takes part in the phase of the others did not come back after them.
 		switch b.From = b.To; {
 		case len(x.clients) >= manyOthers:
 			b.From, b.Others = x.began, len(x.clients)

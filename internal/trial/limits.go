@@ -17,40 +17,36 @@ type share struct {
 	tl    *timeline.Timeline
 }
 
-// shares splits a recording by the limits of its phases. A client of a share may have sent requests without
-// an outcome in other partitions. The share has those requests too (see undecided.go).
-func shares(tl *timeline.Timeline, s *scenario.Scenario) []share {
-	phases := phasesOf(s)
-	return withUndecided(divided(tl, s, phases), tl, phases)
-}
-
-// divided splits a recording by the limits of its phases, in the order of the scenario. Requests of phases
-// without a limit are left out. A scenario in which one limit counts everything has one share, the recording
-// itself.
-func divided(tl *timeline.Timeline, s *scenario.Scenario, phases map[string]*scenario.Phase) []share {
-	var out []share
-	for i := range s.Phases {
-		p := &s.Phases[i]
-		if !p.Counted() || slices.ContainsFunc(out,
-			func(x share) bool { return x.limit.String() == p.Limit.String() }) {
-			continue
+// shares splits a recording by the limits of its phases, in the order of the scenario, as a check.Panel does.
+// Requests of phases without a limit are left out. A client of a share may have sent requests without an
+// outcome in other partitions. The share has those requests too (see undecided.go). If one limit counts
+// everything, its share is the recording itself.
+//
+//	phase         known        gone (no limit)   reloaded (another limit)
+//	recorded      a a d a d    a ? a             a d a
+//	first share   a a d a d      ?
+//	second share                 ?               a d a
+func shares(tl *timeline.Timeline, s *scenario.Scenario) (out []share) {
+	for _, l := range terms(s, tl).Limits {
+		at := slices.IndexFunc(s.Phases, func(p scenario.Phase) bool {
+			return p.Counted() && p.Limit.String() == l.Limit
+		})
+		x := share{s.Phases[at].Limit, tl}
+		if l.Phases != nil || l.Undecided != nil {
+			x.tl = &timeline.Timeline{Header: tl.Header}
 		}
-		out = append(out, share{p.Limit, &timeline.Timeline{Header: tl.Header}})
-	}
-	if len(out) == 1 && !slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool {
-		return p.Unlimited ||
-			p.Barred
-	}) {
-		out[0].tl = tl
-		return out
-	}
-	for i := range tl.Observations {
-		p := phases[tl.Observations[i].Phase]
-		if p == nil || !p.Counted() {
-			continue
+		for i := 0; x.tl != tl && i < len(tl.Observations); i++ {
+			o := tl.Observations[i]
+			if l.Counts(o.Phase) {
+				x.tl.Observations = append(x.tl.Observations, o)
+			}
+			for _, o.Partition = range l.Undecided[o.Partition] {
+				if o.Outcome == timeline.Unknown && !o.Origin {
+					x.tl.Observations = append(x.tl.Observations, o)
+				}
+			}
 		}
-		at := slices.IndexFunc(out, func(x share) bool { return x.limit.String() == p.Limit.String() })
-		out[at].tl.Observations = append(out[at].tl.Observations, tl.Observations[i])
+		out = append(out, x)
 	}
 	return out
 }
@@ -207,7 +203,7 @@ func terms(s *scenario.Scenario, tl *timeline.Timeline) timeline.Terms {
 		t.Limits[at].Phases = append(t.Limits[at].Phases, p.Observed()...)
 	}
 	if len(t.Limits) == 1 && whole {
-		t.Limits[0].Phases = nil // all that was recorded, as in divided
+		t.Limits[0].Phases = nil // all that was recorded, as in shares
 	}
 	phases := phasesOf(s)
 	if lost := lostBy(tl, phases); len(lost) > 0 {

@@ -82,6 +82,7 @@ func deniedTogether(all []*result.Scenario, s *result.Scenario) bool {
 		}
 	}
 	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
+	// Whether clients of s, and of others, were denied without a reason since the last admission.
 	mine, others := false, false
 	for _, e := range append(events, event{}) {
 		switch e.of {

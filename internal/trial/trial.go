@@ -198,6 +198,7 @@ func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoi
 	if tl.Header.Judged = terms(s, &timeline.Timeline{}); has.unknown > 0 {
 		tl.Header.Judged = terms(s, tl)
 	}
+	// What is kept is judged alike again.
 	tl.Header.Judged.Breaks = breaks(s, tl)
 	if o.Recorded != nil {
 		kept := *tl
@@ -334,6 +335,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	counted := tallying(out, tl)
 	out.Claims = nil
 	defer doubtAnswers(out)
+	// A recording that was kept by an earlier version, or was cut, does not say them.
 	tl.Header.Judged.Breaks = breaks(s, tl)
 	if s.Expect.Conformance != scenario.NoConformance {
 		c, j := charged(tl, s)

@@ -1,7 +1,6 @@
 package trial
 
 import (
-	"cmp"
 	"maps"
 	"slices"
 
@@ -18,60 +17,6 @@ import (
 //	          phase "gone" (no limit)         phase "back"
 //	client |--sent------- no answer ----- - - - - - - - - - -|  end of the recording
 //	                                        ^ charged here, as may be
-
-// undecided returns the requests without an outcome, by the key of the client that sent them.
-func undecided(tl *timeline.Timeline, phases map[string]*scenario.Phase) map[string][]timeline.Observation {
-	var out map[string][]timeline.Observation
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		p := phases[o.Phase]
-		if o.Outcome != timeline.Unknown || o.Origin || p == nil || p.Unnamed {
-			continue
-		}
-		if out == nil {
-			out = map[string][]timeline.Observation{}
-		}
-		key := p.ClientOf(o.Partition)
-		out[key] = append(out[key], *o)
-	}
-	return out
-}
-
-// withUndecided adds to each partition of a share the requests without an outcome that the same client sent
-// in other partitions.
-func withUndecided(all []share, tl *timeline.Timeline, phases map[string]*scenario.Phase) []share {
-	lost := undecided(tl, phases)
-	if len(lost) == 0 {
-		return all
-	}
-	for i := range all {
-		more := ofClients(all[i].tl, lost, phases)
-		if len(more) == 0 {
-			continue
-		}
-		whole := slices.Concat(all[i].tl.Observations, more)
-		slices.SortStableFunc(whole, bySent)
-		all[i].tl = &timeline.Timeline{Header: all[i].tl.Header, Observations: whole}
-	}
-	return all
-}
-
-// ofClients returns the undecided requests that clients of tl sent in other partitions. Each gets the
-// partition of tl that it may be charged to.
-func ofClients(tl *timeline.Timeline, lost map[string][]timeline.Observation,
-	phases map[string]*scenario.Phase) []timeline.Observation {
-	keys := keysOf(tl, phases, func(*scenario.Phase) bool { return true })
-	var more []timeline.Observation
-	for _, partition := range slices.Sorted(maps.Keys(keys)) {
-		for _, o := range lost[keys[partition]] {
-			if o.Partition != partition {
-				o.Partition = partition
-				more = append(more, o)
-			}
-		}
-	}
-	return more
-}
 
 // keysOf returns the client key of each partition of tl, for phases for which counts is true.
 func keysOf(tl *timeline.Timeline, phases map[string]*scenario.Phase,
@@ -104,7 +49,7 @@ func lostBy(tl *timeline.Timeline, phases map[string]*scenario.Phase) map[string
 }
 
 // chargedTo returns, for each partition with undecided requests, the other partitions of the same client that
-// they may be charged to, as in ofClients. It is nil if there are none.
+// they may be charged to. It is nil if there are none.
 func chargedTo(keys map[string]string, lost map[string][]string) map[string][]string {
 	var out map[string][]string
 	for _, partition := range slices.Sorted(maps.Keys(keys)) {
@@ -120,8 +65,6 @@ func chargedTo(keys map[string]string, lost map[string][]string) map[string][]st
 	}
 	return out
 }
-
-func bySent(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) }
 
 // expected returns the expectations of a scenario for a recording with unknown requests without an outcome. A
 // client may have lost a request in one partition and use others. The request may then explain a denial
