@@ -20,7 +20,7 @@ const manyOthers = 50
 //	a a d | ---------- | d d d              a a d   | b c d e f g ... | d d d
 //	                   From = To                    From              To
 //
-// The bundled scenarios have these, and each shows its break only if the quota cannot have come back meanwhile:
+// The bundled scenarios have these. Each shows its break only if the quota cannot have come back meanwhile:
 //
 //	restart             the target stops and starts again
 //	hot-reload          it reads its configuration again, with the same limit or another one
