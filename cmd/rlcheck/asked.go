@@ -15,10 +15,14 @@ import (
 func newManifest(e *cli.Env, t time.Time, chosen []*scenario.Scenario, f runFlags,
 	red trial.Redactor) *rundir.Manifest {
 	command := append([]string{"rlcheck"}, withoutCurl(e.Args)...)
+	set := slices.Concat(f.Set, f.Request.Judged())
+	for _, s := range f.slo {
+		set = append(set, "expect.slo."+s)
+	}
 	m := &rundir.Manifest{ID: rundir.ID(t), Version: e.Version, PID: os.Getpid(),
 		Started: t.UTC(), Command: red.Words(command), Strict: f.strict,
 		Target: red.Replace(f.Target), Limit: f.Limit, Partition: f.Partition,
-		Set: red.Words(append(slices.Clone(f.Set), f.Request.Judged()...))}
+		Set: red.Words(set)}
 	m.Promises, _ = parsePromises(f.promise, f.strict) // they were parsed before
 	for _, s := range chosen {
 		m.Scenarios = append(m.Scenarios, rundir.Planned{ID: s.ID, File: s.File})

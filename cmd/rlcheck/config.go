@@ -47,6 +47,7 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *runFlags) ([]st
 	use("promise", wordsOf(c.Promises)...)
 	use("only", c.Only...)
 	use("skip", c.Skip...)
+	use("slo", c.SLO...)
 	use("output", c.Outputs...)
 	use("fail-on", c.FailOn)
 	for _, s := range c.Header {

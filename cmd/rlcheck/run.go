@@ -22,7 +22,7 @@ import (
 type runFlags struct {
 	Target, Limit, Partition, keys, Out, redis, failOn string
 	config                                             string
-	Set, only, skip, Outputs, Allow, promise           []string
+	Set, only, skip, Outputs, Allow, promise, slo      []string
 	strict, dryRun, compress                           bool
 	seed                                               uint64
 	serial, economical                                 bool
@@ -86,6 +86,9 @@ little beside others is recorded again alone.`,
 		"fields that are never sent")
 	promises := strings.Join(wordsOf(result.Promises()), ", ")
 	fl.StringSliceVar(&f.promise, "promise", nil, "what the target promises to have: "+promises)
+	fl.StringSliceVar(&f.slo, "slo", nil,
+		"objectives that each scenario must keep: allowed_p99=50ms (or denied_, p50, p90, p95, p999, max) "+
+			"and errors=0")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of all random choices")
 	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+
 		" (repeatable)")
@@ -191,6 +194,10 @@ func parseOptions(e *cli.Env, f *runFlags) (scenario.ParseOptions, error) {
 			return opts, err
 		}
 		opts.Set = append(opts.Set, s)
+	}
+	for _, text := range f.slo {
+		name, value, _ := strings.Cut(text, "=")
+		opts.Set = append(opts.Set, tree.Setting{Path: "expect.slo." + name, Value: value, Flag: "--slo"})
 	}
 	var bad, err error
 	opts.Request, bad = settingsOf(e, &f.Request, f.Target)

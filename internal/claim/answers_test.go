@@ -105,3 +105,24 @@ func TestDenialsThatNoLimitCounts(t *testing.T) {
 		}
 	}
 }
+
+func TestErrorsHaveABound(t *testing.T) {
+	lost := func(seq int, word string) timeline.Observation {
+		return with(req(seq, 2, 3, 0), func(o *timeline.Observation) {
+			o.Answered, o.Outcome, o.Error = false, timeline.Unknown, word
+		})
+	}
+	run(t, Expect{Errors: []int{0}}, []row{
+		{"none", record(req(1, 0, 1, 200), req(2, 2, 3, 429)), "pass", "0 of 2 requests had an error, bound 0"},
+		{"a status", record(req(1, 0, 1, 200), req(2, 2, 3, 500)), "fail",
+			"1 of 2 requests had an error, bound 0: #2"},
+		{"no answer", record(req(1, 0, 1, 200), lost(2, "timeout")), "fail", "#2"},
+		{"not reached", record(req(1, 0, 1, 200), lost(2, "interrupted")), "too-few",
+			"1 more request did not reach the target"},
+		{"nothing sent", record(), "too-few", ""},
+	})
+	run(t, Expect{Errors: []int{1}}, []row{
+		{"as many as may", record(req(1, 0, 1, 200), req(2, 2, 3, 500)), "pass", "bound 1"},
+		{"one more", record(req(1, 0, 1, 500), req(2, 2, 3, 500), req(3, 4, 5, 200)), "fail", "#1, #2"},
+	})
+}

@@ -21,6 +21,9 @@ type Expect struct {
 	Denials []DenialBound
 	// Latency bounds service times. Empty: no bound.
 	Latency []LatencyBound
+	// Errors is the most requests that may have neither an admission nor a denial for an answer. Empty: any
+	// number.
+	Errors []int
 	// LateP99 is how late against the plan the 99th percentile of open-loop requests may be sent, 0: no
 	// bound. A missed plan is Inconclusive (schedule-missed), never Fail.
 	LateP99 time.Duration
@@ -125,6 +128,8 @@ type LatencyBound struct {
 	// Quantile is in (0, 1].
 	Quantile float64
 	Max      time.Duration
+	// SLO: the user stated the bound for all scenarios.
+	SLO bool
 }
 
 // question says how the claims of one kind are judged. A scenario may ask for several.
@@ -158,7 +163,8 @@ var questions = [...]question{
 	where(result.ClaimOwnCount, func(e *Expect) bool { return len(e.Counted) > 0 },
 		(*recording).ownCount),
 	{result.ClaimStorm, each(func(e *Expect) []StormExpect { return e.Storms }, (*recording).storm)},
-	{result.ClaimLatency, each(func(e *Expect) []LatencyBound { return e.Latency }, (*recording).latency)},
+	{"", each(func(e *Expect) []LatencyBound { return e.Latency }, (*recording).latency)},
+	{result.ClaimSLO, each(func(e *Expect) []int { return e.Errors }, (*recording).errors)},
 	where(result.ClaimIntact, func(e *Expect) bool { return e.Intact != nil },
 		func(r *recording, e *Expect) result.Claim { return judgeIntact(r.Recording, *e.Intact) }),
 	where(result.ClaimSchedule, func(e *Expect) bool { return e.LateP99 > 0 }, (*recording).schedule),

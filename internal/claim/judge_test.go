@@ -69,7 +69,7 @@ func TestJudgeKeepsTheOrder(t *testing.T) {
 		Fields:       []Group{RetryAfter, RateLimit, DateField, ProblemBody},
 		RetryAfter:   RetryAfterExpect{Honored: true, NotLonger: true},
 		DeniedStatus: []int{429}, Denials: []DenialBound{{Phase: "p"}},
-		Latency: []LatencyBound{{timeline.Denied, 0.99, ms}},
+		Latency: []LatencyBound{{timeline.Denied, 0.99, ms, false}},
 		Intact:  &IntactExpect{}, LateP99: ms,
 	})
 	want := []string{"fields-retry-after", "fields-ratelimit", "fields-date", "fields-problem",
@@ -93,7 +93,7 @@ func TestNothingPassesOnNothing(t *testing.T) {
 		Fields:       []Group{RetryAfter, RateLimit, DateField, ProblemBody},
 		RetryAfter:   RetryAfterExpect{Honored: true, NotLonger: true},
 		DeniedStatus: []int{429}, Denials: []DenialBound{{Phase: "p", Max: 0}},
-		Latency: []LatencyBound{{timeline.Denied, 0.99, ms}},
+		Latency: []LatencyBound{{timeline.Denied, 0.99, ms, false}},
 		Intact:  &IntactExpect{Fields: []string{"Date"}, Status: true, Body: true}, LateP99: ms,
 	}
 	lost := req(0, 0, 0, 0)

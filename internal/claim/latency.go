@@ -24,7 +24,11 @@ const waits = 2
 // which is then only their largest. It does not fail either for what the way there and back may take (way).
 func (r *recording) latency(b LatencyBound) result.Claim {
 	name := quantileName(b.Quantile)
-	id := result.ClaimLatency.ID(b.Outcome.String() + "-" + name)
+	kind := result.ClaimLatency
+	if b.SLO {
+		kind = result.ClaimSLO
+	}
+	id := kind.ID(b.Outcome.String() + "-" + name)
 	if !(b.Quantile > 0 && b.Quantile <= 1) {
 		return result.Claim{ID: id, Reason: result.SetupFailed,
 			Text: "a quantile must be above 0 and at most 1"}

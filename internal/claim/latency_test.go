@@ -21,7 +21,7 @@ func spread(n int) *timeline.Timeline {
 }
 
 func bound(q float64, limit time.Duration) Expect {
-	return Expect{Latency: []LatencyBound{{timeline.Denied, q, limit}}}
+	return Expect{Latency: []LatencyBound{{timeline.Denied, q, limit, false}}}
 }
 
 func TestLatencyIsExactOnBothSides(t *testing.T) {

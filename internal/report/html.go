@@ -99,6 +99,16 @@ type card struct {
 	Next   *card
 }
 
+// Objectives returns the claims that --slo made.
+func (c *card) Objectives() (out []claimRow) {
+	for i, row := range c.Claims {
+		if c.Scenario.Claims[i].Kind == result.ClaimSLO {
+			out = append(out, row)
+		}
+	}
+	return out
+}
+
 // worthRow is one declared parameter and its measured interval.
 type worthRow struct {
 	Declared, Measured string

@@ -61,6 +61,9 @@ func (s *screen) body(r, clean *result.Run, o Options) error {
 	}
 	s.line("")
 	s.totals(clean)
+	if err := s.loads(clean); err != nil {
+		return err
+	}
 	if ids := result.Untried(clean); len(ids) > 0 {
 		s.wrapped(0, strings.Join(ids, ", ")+": not every order was tried, as the exact search reached its "+
 			"limit; a fault that shows only in the order of requests may be missed "+

@@ -38,6 +38,7 @@ const (
 	ClaimDenials             ClaimKind = "denials"
 	ClaimOwnCount            ClaimKind = "own-count"
 	ClaimLatency             ClaimKind = "latency"
+	ClaimSLO                 ClaimKind = "slo"
 	ClaimIntact              ClaimKind = "intact"
 	ClaimMethodsTaken        ClaimKind = "methods-taken"
 	ClaimSchedule            ClaimKind = "schedule"
@@ -128,6 +129,9 @@ var claimKinds = []explained[ClaimKind]{
 	{ClaimLatency, "A quantile of the service time is at most what the scenario says; the claim is " +
 		"called latency-OUTCOME-QUANTILE. It is inconclusive if rlcheck or the round trip may have " +
 		"taken the time."},
+	{ClaimSLO, "What --slo demands: a quantile of the service time is at most its bound " +
+		"(slo-OUTCOME-QUANTILE, judged as latency is), or no more requests than that end in an error " +
+		"(slo-errors). A FAIL counts in every kind of scenario."},
 	{ClaimIntact, "Fields, status and body of the origin's answers arrive unchanged through the proxy."},
 	{ClaimMethodsTaken, "The route takes the methods that are sent; other methods are not judged."},
 	{ClaimSchedule, "The load was sent as planned. If not, this claim is inconclusive, and never a " +
@@ -226,6 +230,9 @@ const (
 	BodyConflict Kind = "body-conflict"
 	// Latency: a quantile of the service time is over its bound. Seen is the quantile, Bound its bound.
 	Latency Kind = "latency"
+	// Errors: more requests than allowed had neither an admission nor a denial for an answer. Seen counts
+	// them, Bound is the most that may.
+	Errors Kind = "errors"
 	// FieldLost, FieldChanged, StatusChanged, BodyChanged: a proxy changed the answers of the origin. Seen
 	// counts the answers through the proxy that show it, Bound is 0.
 	FieldLost     Kind = "field-lost"
@@ -275,6 +282,7 @@ var findingKinds = []explained[Kind]{
 		"share one."},
 	{SharesQuota, "Requests that differ in an attribute share one quota, but should have separate " +
 		"quotas."},
+	{Errors, "More requests than the objective allows got an error, or no answer."},
 	{FieldLost, "A field that the origin sends is missing behind the proxy."},
 	{FieldChanged, "A field arrives with another value than the origin sends."},
 	{StatusChanged, "A denial of the origin arrives with another status."},

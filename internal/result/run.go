@@ -269,9 +269,11 @@ func (r *Run) Contradicted(strict bool) bool {
 	return true
 }
 
-// Weighs tells whether a failure of s counts: by its kind, or since it refutes the declared limit itself.
+// Weighs tells whether a failure of s counts: by its kind, since it refutes the declared limit itself, or
+// since it breaks an objective that the user stated for every scenario.
 func (s *Scenario) Weighs(strict bool) bool {
-	return s.Required() || s.Kind == Recommended && strict || s.Overruns()
+	return s.Required() || s.Kind == Recommended && strict || s.Overruns() ||
+		slices.ContainsFunc(s.Claims, func(c Claim) bool { return c.Kind == ClaimSLO && c.Verdict == Fail })
 }
 
 // Required tells whether each failure of s counts. An unknown kind does, so that no typo lets a failure

@@ -18,6 +18,8 @@ type Config struct {
 	Header []tree.Setting
 	// Scenarios are files, folders and builtin:NAME. Only and Skip select some of them.
 	Scenarios, Only, Skip []string
+	// SLO are bounds, as allowed_p99=50ms and errors=0, in the order of the file.
+	SLO []string
 	// Outputs are FORMAT[=PATH]. FailOn is fail or inconclusive.
 	Outputs []string
 	FailOn  string
@@ -28,6 +30,7 @@ type configFile struct {
 	Config
 	limit  spec.Limit
 	header map[string]string
+	slo    draft
 }
 
 // configKind is the kind of a configuration.
@@ -49,6 +52,8 @@ func configKind() kind[*configFile] {
 		key("only", text("words"), "As --only.", func(c *file) *[]string { return &c.Only }),
 		key("skip", text("words"), "As --skip.", func(c *file) *[]string { return &c.Skip }),
 		key("outputs", text("outputs"), "As --output.", func(c *file) *[]string { return &c.Outputs }),
+		key("slo", sloKind(), "As --slo: allowed_p99: 50ms, errors: 0.",
+			func(c *file) *draft { return &c.slo }),
 		key("fail-on", choice("what fails", "fail", "inconclusive"), "As --fail-on.",
 			func(c *file) *string { return &c.FailOn }),
 	}, nil)
@@ -91,6 +96,11 @@ func ParseConfig(src []byte, name string, env tree.Env) (*Config, error) {
 	}
 	if n := root.Get("target"); n != nil {
 		c.Target = n.Raw // the scenario that takes it knows what came from the environment
+	}
+	if n := root.Get("slo"); n != nil {
+		for i, k := range n.Keys {
+			c.SLO = append(c.SLO, k.Text+"="+n.Items[i].Text)
+		}
 	}
 	if n := root.Get("header"); n != nil {
 		for i, k := range n.Keys {

@@ -60,6 +60,8 @@ func expectKind() kind[*draft] {
 			func(e *draft) *[]claim.DenialBound { return &e.Expect.Denials }),
 		key("latency", latencyKind(), "Bounds of service times.",
 			func(e *draft) *latencyDraft { return &e.latency }),
+		key("slo", sloKind(), "What --slo states: bounds of service times, and of errors. A FAIL counts in "+
+			"every kind of scenario.", func(e *draft) *draft { return e }),
 		key("schedule", scheduleKind(), "How well the plan must be kept; otherwise the run is "+
 			"INCONCLUSIVE.",
 			func(e *draft) *time.Duration { return &e.Expect.LateP99 }),
@@ -161,8 +163,31 @@ func denialKind() kind[*claim.DenialBound] {
 }
 
 // latencyKind is the kind of the latency mapping: allowed_p99: 20ms and so on.
-func latencyKind() kind[*latencyDraft] {
-	var fields []field[*latencyDraft]
+func latencyKind() kind[*latencyDraft] { return object("latency", latencyFields(false), nil) }
+
+// sloKind is the kind of the slo mapping: that of latency, and errors.
+func sloKind() kind[*draft] {
+	fields := []field[*draft]{key("errors", errorsKind(),
+		"The most requests whose answer is neither an admission nor a denial, or that get none.",
+		func(e *draft) *[]int { return &e.Expect.Errors })}
+	for _, f := range latencyFields(true) {
+		fields = append(fields, field[*draft]{name: f.name, schema: f.schema,
+			read: func(d *decoder, n *tree.Node, e *draft) { f.read(d, n, &e.latency) }})
+	}
+	return object("slo", fields, nil)
+}
+
+// errorsKind is the kind of a bound of errors.
+func errorsKind() kind[*[]int] {
+	number := whole("a number of errors", 0, maxRequests)
+	return kind[*[]int]{schema: number.schema, read: func(d *decoder, n *tree.Node, most *[]int) {
+		*most = []int{0}
+		number.read(d, n, &(*most)[0])
+	}}
+}
+
+// latencyFields are the keys of bounds of service times.
+func latencyFields(slo bool) (fields []field[*latencyDraft]) {
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		for _, q := range []string{"p50", "p90", "p95", "p99", "p999", "max"} {
 			bound := spanKind()
@@ -170,7 +195,8 @@ func latencyKind() kind[*latencyDraft] {
 				l *latencyDraft) {
 				var length span
 				bound.read(d, n, &length)
-				l.bounds = append(l.bounds, claim.LatencyBound{Outcome: outcome, Quantile: quantile(q)})
+				l.bounds = append(l.bounds, claim.LatencyBound{Outcome: outcome, Quantile: quantile(q),
+					SLO: slo})
 				l.spans, l.at = append(l.spans, length), append(l.at, n)
 			}}
 			fields = append(fields,
@@ -180,7 +206,7 @@ func latencyKind() kind[*latencyDraft] {
 						"delay.", func(l *latencyDraft) *latencyDraft { return l }))
 		}
 	}
-	return object("latency", fields, nil)
+	return fields
 }
 
 // resolveLatency completes the bounds of service times. They hold for the answers of all phases, so a
