@@ -174,7 +174,12 @@ func sloKind() kind[*draft] {
 		fields = append(fields, field[*draft]{name: f.name, schema: f.schema,
 			read: func(d *decoder, n *tree.Node, e *draft) { f.read(d, n, &e.latency) }})
 	}
-	return object("slo", fields, nil)
+	k := object("slo", fields, nil)
+	k.schema.PatternProperties = map[string]*jsonschema.Schema{ // one for all, as the schema is large
+		"^(allowed|denied)_(p50|p90|p95|p99|p999|max)$": fields[1].schema}
+	k.schema.Properties = map[string]*jsonschema.Schema{"errors": fields[0].schema}
+	k.schema.PropertyOrder = nil
+	return k
 }
 
 // errorsKind is the kind of a bound of errors.
