@@ -58,7 +58,7 @@ func TestActionRuns(t *testing.T) {
 	}
 	const limit = "token-bucket,rate=100/s,burst=20"
 	with := map[string]string{"target": serveFor(t, dir, "--limit", limit), "limit": limit,
-		"scenarios": "builtin:burst", "args": "--retries 20"}
+		"scenarios": "builtin:burst", "retries": "20"}
 	for _, step := range a.Runs.Steps {
 		if step.Name != "run" {
 			continue

@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 // affordableOf returns the scenarios that fit into --budget, and prints which do not.
@@ -56,7 +57,31 @@ func sayLength(e *cli.Env, chosen []*scenario.Scenario, f runFlags) {
 	if took.Duration > runPatience && len(chosen) > 1 && f.budget == "" {
 		how += " (--budget time=5m runs only what fits)"
 	}
-	e.Say.Notef("at most %s, %s%s", text.Plural(mostRequests(chosen, f), "request"), took, how)
+	most := mostRequests(chosen, f)
+	e.Say.Notef("%s, at most %s, %s%s", text.Plural(min(likelyRequests(chosen), most), "request")+" are likely",
+		text.Thousands(most), took, how)
+}
+
+// mostSimulated is how many requests of a scenario are simulated to learn how many are likely.
+const mostSimulated = 100_000
+
+// likelyRequests returns how many requests the scenarios send if a right limiter answers within a millisecond
+// and none is repeated.
+func likelyRequests(chosen []*scenario.Scenario) (n int) {
+	for _, s := range chosen {
+		if s.Unmet() != "" {
+			continue
+		}
+		sends := s.Summary().Requests
+		if sends <= mostSimulated {
+			x, err := trial.Simulate(s, trial.Options{ID: "likely"}, time.Millisecond)
+			if err == nil {
+				sends = x.Counts.Planned
+			}
+		}
+		n += sends
+	}
+	return n
 }
 
 // mostRequests returns how many requests a run sends at most. A scenario that was recorded beside others may

@@ -97,7 +97,7 @@ func EmitEach(e *Env, outs []Output, write func(w io.Writer, format string) erro
 			}))
 		}
 		if err == nil && out.Format == "github" {
-			err = stepSummary(e, write)
+			err = errors.Join(stepSummary(e, write), logged(e, out, outs, write))
 		}
 		if err != nil {
 			e.Say.Problem(err)
@@ -131,6 +131,15 @@ type counted struct {
 func (c *counted) Write(b []byte) (int, error) {
 	c.n += len(b)
 	return c.to.Write(b)
+}
+
+// logged writes the table on standard error if GitHub's annotations take its place on standard output.
+func logged(e *Env, out Output, outs []Output, write func(w io.Writer, format string) error) error {
+	table := func(o Output) bool { return o.Format == "table" }
+	if out.Path != "" || e.Quiet || slices.ContainsFunc(outs, table) {
+		return nil
+	}
+	return write(e.Say.Err, "table")
 }
 
 // stepSummary adds a run as Markdown to the summary of a step of GitHub Actions, if this is one.
