@@ -81,8 +81,11 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *runFlags) ([]st
 // an empty one with an empty name.
 func readConfig(e *cli.Env, path string) (*scenario.Config, string, error) {
 	name := path
-	if name == "" {
+	switch path {
+	case "":
 		name = configName
+	case os.DevNull: // the usual way to read no file
+		return &scenario.Config{}, "", nil
 	}
 	text, err := tree.ReadFile(name)
 	switch {

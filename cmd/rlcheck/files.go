@@ -206,6 +206,9 @@ func writeInit(e *cli.Env, name string) error {
 		return initWanted(e, name, text)
 	}
 	e.Say.Notef("wrote %s; check it with rlcheck lint %s", name, name)
+	if strings.HasPrefix(base, "rlcheck") {
+		e.Say.Notef("it is a scenario: a configuration is always named %s", configName)
+	}
 	schema, err := scenario.Schema()
 	if err != nil {
 		return err

@@ -132,7 +132,12 @@ func checkHost(ctx context.Context, u *url.URL, allow []string) error {
 	if slices.Contains(allow, host) || slices.Contains(allow, u.Host) {
 		return nil
 	}
-	for _, a := range addresses(ctx, host) {
+	found := addresses(ctx, host)
+	if len(found) == 0 {
+		return fmt.Errorf("the name %s has no address, so nothing was sent (check the name; if its address is "+
+			"public, it also needs --allow-host %s)", host, host)
+	}
+	for _, a := range found {
 		if why := trial.NeedsAllow(a); why != "" {
 			return fmt.Errorf("the address %s is %s, so nothing was sent (if you may load it, add "+
 				"--allow-host %s)", a, why, host)

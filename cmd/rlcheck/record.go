@@ -70,6 +70,9 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	w.note(err)
 	kept := !gone && cli.Emit(e, dir.Reports(), r, o) && len(w.errs) == 0
 	whole := cli.Emit(e, outs, r, o) && kept
+	if note := untested(r, chosen, f); note != "" {
+		e.Say.Notef("%s", note)
+	}
 	if left := len(r.NotBegun); left > 0 {
 		e.Say.Notef("%s, %s not begun", report.Stopped(r), text.Plural(left, "scenario"))
 	}
@@ -83,6 +86,21 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(verdict)))
 	}
 	return verdict
+}
+
+// untested says that the target passed with clients told apart by the default, and that no scenario asked
+// whether the target does so. Empty: it is not so.
+func untested(r *result.Run, chosen []*scenario.Scenario, f runFlags) string {
+	const asks = "identity-isolation"
+	p := chosen[0].Partition
+	if f.Partition != "" || !strings.HasPrefix(chosen[0].File, builtinPrefix) || f.Target == "" ||
+		f.Target == "builtin" || p.Kind != scenario.ByHeader ||
+		r.Verdict(f.strict) != result.Pass ||
+		slices.ContainsFunc(chosen, func(s *scenario.Scenario) bool { return s.ID == asks }) {
+		return ""
+	}
+	return fmt.Sprintf("each client had its own %s (the default of --partition); that the target tells clients "+
+		"apart by it was not tested (rlcheck run builtin:%s tests it)", p.Name, asks)
 }
 
 // all records all scenarios. First come those that may be recorded beside each other, and then the others,
@@ -222,6 +240,8 @@ type trialOf struct {
 
 // recordOne runs one scenario and keeps its files.
 func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	var bar *cli.Solo
 	var planErr error
 	kept := rundir.NewRecording(t.dir, s.ID, t.red)
@@ -255,6 +275,9 @@ func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf)
 				t.crowd.Update(s.ID, p)
 			} else {
 				bar.Update(p)
+				if p.Unknown >= cli.LeastAnswers && p.Allowed+p.Denied == 0 {
+					stop() // nothing can be judged
+				}
 			}
 		},
 	})

@@ -101,7 +101,7 @@ func TestMendOfAStrangeStatusNamesIt(t *testing.T) {
 	s := result.Scenario{Target: "http://127.0.0.1:1/", Statuses: []timeline.StatusCount{
 		{Status: 200, Outcome: timeline.Allowed, Answers: 90}, {Status: 404, Answers: 1},
 		{Status: 502, Answers: 9}}}
-	want := "502 Bad Gateway: read its log; if it is a denial, declare it with --set denied.status=[502]"
+	want := "502 Bad Gateway: read its log; if it is a denial, declare it with --denied 502"
 	if got := Mend(&s, result.UnclassifiedStatus); got != want {
 		t.Errorf("got %q", got)
 	}

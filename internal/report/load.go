@@ -9,8 +9,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// loads writes what a load test is read for, of each scenario that bounds latencies or errors: rate, statuses,
-// service times by outcome, and how late rlcheck itself was.
+// loads writes what a load test is read for, of each scenario that bounds latencies or errors: rate,
+// statuses, service times by outcome, and how late rlcheck itself was.
 func (s *screen) loads(r *result.Run) error {
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
@@ -45,8 +45,8 @@ func loadText(x *result.Scenario) string {
 	return out
 }
 
-// loadRows returns the service times by outcome, and the lateness of rlcheck. An outcome without answers has no
-// row.
+// loadRows returns the service times by outcome, and the lateness of rlcheck. An outcome without answers has
+// no row.
 func loadRows(x *result.Scenario) (rows [][]string) {
 	add := func(name string, d timeline.Distribution) {
 		if d.Count > 0 {

@@ -63,7 +63,7 @@ func remarkOn(s *result.Scenario, elsewhere bool) (r remark, ok bool) {
 	case 2*strange > all && most.Status == http.StatusForbidden && s.Counts.Denied > 0 && admitted > 0:
 		return remark{"most answers are 403 Forbidden: does the gateway ban a client that keeps asking?",
 			"ask gently (rlcheck identify), or declare the ban: ban=30s in --limit, and " +
-				"--set denied.status=[429,403]", most.Answers, all, true}, true
+				"--denied 429,403", most.Answers, all, true}, true
 	case 2*strange > all:
 		text, mend := strangeStatus("most answers are", most, s.Header.Notes)
 		return remark{text, mend, most.Answers, all, true}, true
@@ -79,11 +79,28 @@ func remarkOn(s *result.Scenario, elsewhere bool) (r remark, ok bool) {
 			text, mend = "nothing was denied, unlike in other scenarios; this one says: "+s.Title, ""
 		case s.Target == "": // a recording that is judged by itself
 			mend = limitedLog
+		case htmlPages(s):
+			text = "nothing was ever denied, and the answers are HTML pages: is this a login page?"
+			mend = "send what a client sends (-H, --partition cookie:NAME); else " + limitedRoute
 		}
 		return remark{text, mend, s.Counts.Allowed, all, false}, true
 	default:
 		return remark{}, false
 	}
+}
+
+// htmlPages tells whether most answers of s are HTML pages.
+func htmlPages(s *result.Scenario) bool {
+	html, t := 0, s.Whole()
+	if t == nil {
+		return false
+	}
+	for i := range t.Observations {
+		if media, _ := t.Observations[i].Fields.Get("Content-Type"); strings.HasPrefix(media, "text/html") {
+			html++
+		}
+	}
+	return 2*html > len(t.Observations)
 }
 
 // neverDenied tells whether s failed, and everything was admitted.
@@ -119,7 +136,8 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 		return text + ": is this the limited route?", notFollowed
 	case x.Status == http.StatusUnauthorized:
 		return text + ": is a key missing?",
-			"send it: -H 'Authorization: Bearer ${TOKEN}', or --api-keys FILE"
+			"send it: -H 'Authorization: Bearer ${TOKEN}', or --api-keys FILE; issued keys are sent as they are, " +
+				"unless --partition has their form: 'header:Authorization: Bearer {key}'"
 	case x.Status >= 200 && x.Status < 300:
 		return text + ": is this the limited route?", "check the path and the host of --target"
 	case x.Status == http.StatusProxyAuthRequired:
@@ -142,4 +160,4 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 }
 
 // denial returns the flag that makes a status a denial.
-func denial(status int) string { return fmt.Sprintf("--set denied.status=[%d]", status) }
+func denial(status int) string { return fmt.Sprintf("--denied %d", status) }

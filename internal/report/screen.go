@@ -13,7 +13,9 @@ import (
 // out for.
 const (
 	defaultWidth = 80
-	leastWidth   = 60
+	leastWidth   = 40
+	// narrow is the width below which heads are shorter.
+	narrow = 60
 )
 
 // screen gathers what is written to a terminal.

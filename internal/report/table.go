@@ -86,7 +86,7 @@ func (s *screen) body(r, clean *result.Run, o Options) error {
 // totals writes the numbers that add up.
 func (s *screen) totals(r *result.Run) {
 	for _, equation := range strings.Split(result.CountsText(r.Sum()), "; ") {
-		s.line("%s", equation)
+		s.wrapped(0, equation)
 	}
 }
 
@@ -101,13 +101,16 @@ func (s *screen) notes(r *result.Run) {
 }
 
 // leastWhy is the least number of columns of the last cell of a row. Below it, the counts are left out.
-const leastWhy = 16
+const leastWhy = 14
 
 // rows writes one line for each scenario, those that need action first. A line has the verdict, the requests,
 // and what was measured or why it did not pass. A scenario that sent nothing and does not count stands only
 // in a note, if there are others.
 func (s *screen) rows(r *result.Run, o Options) error {
 	head := []string{"VERDICT", "SCENARIO", "MEASURED, OR WHY", "ALLOWED", "DENIED"}
+	if s.width < narrow {
+		head[2] = "MEASURED"
+	}
 	align := "lllrr"
 	var rows [][]string
 	shown, judged := listed(r, o.Strict)

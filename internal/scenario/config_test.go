@@ -10,7 +10,8 @@ import (
 // FuzzParseConfig demands that nothing panics, and that every problem lies inside the file.
 func FuzzParseConfig(f *testing.F) {
 	for _, seed := range []string{
-		"target: ${TARGET}\nlimit: token-bucket,rate=1/s,burst=2\nslo: {allowed_p99: 5ms}\npartition: query:key\nfail-on: fail\n",
+		"target: ${TARGET}\nlimit: token-bucket,rate=1/s,burst=2\npartition: query:key\nfail-on: fail\n",
+		"slo: {allowed_p99: 5ms, errors: 0}\n",
 		"limit: {algorithm: gcra, rate: 1/s, burst: 2}\nheader: {A: b}\npromises: [cost]\n",
 		"taget: x\npartition: {header: X}\noutputs: []\n",
 		"", "# nothing\n", "- a\n", "limit: concurrency,slots=1\nheader:\n",

@@ -33,9 +33,9 @@ func NewCrowd(bar *Meter, beat *Heartbeat, planned, all int, lasts time.Duration
 		seen: map[string]load.Progress{}}
 }
 
-// leastAnswers is how many answers must be neither admissions nor denials before a run ends. A target that
+// LeastAnswers is how many answers must be neither admissions nor denials before a run ends. A target that
 // restarts soon answers again.
-const leastAnswers = 100
+const LeastAnswers = 100
 
 // Mute tells whether nothing can be judged: so many scenarios had neither an admission nor a denial, and so
 // many had one. Some ask for other routes or statuses than all the others.
@@ -61,7 +61,7 @@ func (c *Crowd) Update(id string, p load.Progress) {
 		sum.Sent += one.Sent
 		sum.Late = max(sum.Late, one.Late)
 	}
-	if sum.Unknown >= leastAnswers && Mute(none, some) {
+	if sum.Unknown >= LeastAnswers && Mute(none, some) {
 		c.stop()
 	}
 	c.bar.Update(sum)

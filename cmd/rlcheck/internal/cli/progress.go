@@ -37,6 +37,8 @@ const (
 	refresh = 120 * time.Millisecond
 	// wideEnough is the width of a terminal, in columns, from which on the name of the phase is shown.
 	wideEnough = 100
+	// narrow is the width below which only numbers are shown.
+	narrow = 60
 	// unknownWidth is the width of a terminal whose width is no longer known.
 	unknownWidth = 80
 	// longestBar bounds the bar, in columns.
@@ -92,19 +94,23 @@ func (m *Meter) counts(p *load.Progress) string {
 		return fmt.Sprintf("%d allowed, %d denied, %d unknown, %s", p.Allowed, p.Denied, p.Unknown,
 			m.budget())
 	}
-	text := fmt.Sprintf("%d allowed, %d denied, %d unknown, late %s", p.Allowed, p.Denied, p.Unknown,
-		p.Late.Round(10*time.Microsecond))
 	if m.began.IsZero() {
 		m.began = time.Now()
 	}
-	left := max(m.lasts-time.Since(m.began), 0)
-	if left > 0 {
-		text += fmt.Sprintf(", %s left", seconds(left))
+	left := ""
+	if d := max(m.lasts-time.Since(m.began), 0) + m.after; d > 0 {
+		left = fmt.Sprintf(", %s left", seconds(d))
 	}
-	if m.after > 0 {
-		text += fmt.Sprintf(", in all %s", seconds(left+m.after))
+	text := fmt.Sprintf("%d allowed, %d denied", p.Allowed, p.Denied)
+	switch columns := m.console.columns(); {
+	case columns < narrow:
+		return fmt.Sprintf("%d+%d%s", p.Allowed, p.Denied, left)
+	case columns < wideEnough && p.Unknown == 0:
+		return text + left // the bar needs the room
+	case columns < wideEnough:
+		return fmt.Sprintf("%s, %d unknown%s", text, p.Unknown, left)
 	}
-	return text
+	return fmt.Sprintf("%s, %d unknown, late %s%s", text, p.Unknown, p.Late.Round(10*time.Microsecond), left)
 }
 
 // seconds rounds up to whole seconds.
