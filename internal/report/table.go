@@ -101,15 +101,16 @@ func (s *screen) notes(r *result.Run) {
 }
 
 // leastWhy is the least number of columns of the last cell of a row. Below it, the counts are left out.
-const leastWhy = 14
+const leastWhy = 16
 
 // rows writes one line for each scenario, those that need action first. A line has the verdict, the requests,
 // and what was measured or why it did not pass. A scenario that sent nothing and does not count stands only
 // in a note, if there are others.
 func (s *screen) rows(r *result.Run, o Options) error {
 	head := []string{"VERDICT", "SCENARIO", "MEASURED, OR WHY", "ALLOWED", "DENIED"}
+	least := leastWhy
 	if s.width < narrow {
-		head[2] = "MEASURED"
+		head[2], least = "MEASURED", len("MEASURED")
 	}
 	align := "lllrr"
 	var rows [][]string
@@ -123,7 +124,7 @@ func (s *screen) rows(r *result.Run, o Options) error {
 			"", text.Thousands(x.Counts.Allowed), text.Thousands(x.Counts.Denied)})
 	}
 	room := func() int { return s.width - columns.Width(head, rows) + len(head[2]) }
-	for len(head) > 3 && room() < leastWhy {
+	for len(head) > 3 && room() < least {
 		last := len(head) - 1
 		head, align, rows = head[:last], align[:last], firstColumns(rows, last)
 	}
