@@ -44,6 +44,8 @@ var formats = []format{
 		writeJSON, false},
 	{"junit", "For CI: one test case for each claim.",
 		writeJUnit, true},
+	{"ctrf", "For CI, in the Common Test Report Format (ctrf.io): an INCONCLUSIVE claim is other.",
+		writeCTRF, true},
 	{"markdown", "For a pull request or a step summary.",
 		writeMarkdown, true},
 	{"github", "Annotations of GitHub Actions.",

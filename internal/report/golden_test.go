@@ -48,6 +48,7 @@ func TestGolden(t *testing.T) {
 		{"json", "json", Options{}, []string{"pass", "fail", "empty", "hostile"}},
 		{"junit", "junit.xml", Options{}, []string{"pass", "fail", "unreachable", "unknown", "empty",
 			"hostile", "mixed"}},
+		{"ctrf", "ctrf.json", Options{}, []string{"fail", "unreachable", "empty", "hostile", "mixed"}},
 		{"markdown", "md", Options{}, everyKind},
 		{"github", "github.txt", Options{}, everyKind},
 		{"openmetrics", "metrics.txt", Options{}, []string{"fail", "unknown", "empty", "hostile"}},

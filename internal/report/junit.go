@@ -102,18 +102,8 @@ func junitScenario(r *result.Run, s *result.Scenario, fails []Failure, o CIOptio
 	if !r.Started.IsZero() {
 		suite.Timestamp = r.Started.UTC().Format("2006-01-02T15:04:05")
 	}
-	claims, worst := s.Claims, result.Pass
-	for i := range claims {
-		if claims[i].Unpromised == "" && !claims[i].Moot {
-			worst = result.Worst(worst, claims[i].Verdict)
-		}
-	}
-	if len(claims) == 0 || worst != s.Verdict {
-		claims = append(claims[:len(claims):len(claims)],
-			result.Claim{ID: wholeScenario, Verdict: s.Verdict, Reason: s.Reason, Text: s.Detail})
-	}
-	for i := range claims {
-		c := junitClaim(s, &claims[i], fails, o)
+	for _, claim := range casesOf(s) {
+		c := junitClaim(s, &claim, fails, o)
 		suite.Tests++
 		switch {
 		case c.Failure != nil:
@@ -127,6 +117,21 @@ func junitScenario(r *result.Run, s *result.Scenario, fails []Failure, o CIOptio
 	}
 	suite.Cases[0].Time = suite.Time
 	return suite
+}
+
+// casesOf returns the claims of a scenario, and its verdict if none of them explains it.
+func casesOf(s *result.Scenario) []result.Claim {
+	claims, worst := s.Claims, result.Pass
+	for i := range claims {
+		if claims[i].Unpromised == "" && !claims[i].Moot {
+			worst = result.Worst(worst, claims[i].Verdict)
+		}
+	}
+	if len(claims) == 0 || worst != s.Verdict {
+		claims = append(claims[:len(claims):len(claims)],
+			result.Claim{ID: wholeScenario, Verdict: s.Verdict, Reason: s.Reason, Text: s.Detail})
+	}
+	return claims
 }
 
 // junitClaim returns one test case. Its time is zero, as claims share the time of their scenario, which its

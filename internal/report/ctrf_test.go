@@ -1,0 +1,44 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/rlcheck/rlcheck/internal/result"
+)
+
+// TestCTRFCountsEachClaimOnce: an INCONCLUSIVE claim is other, a FAIL fails only if it counts, and the summary
+// adds up.
+func TestCTRFCountsEachClaimOnce(t *testing.T) {
+	one := func(id, kind string, v result.Verdict, why result.Reason) result.Scenario {
+		return result.Scenario{ID: id, Kind: kind, Verdict: v, Reason: why,
+			Claims: []result.Claim{{ID: Conformance, Verdict: v, Reason: why, Text: id}}}
+	}
+	r := &result.Run{Scenarios: []result.Scenario{
+		one("right", result.Required, result.Pass, ""), one("wrong", result.Required, result.Fail, ""),
+		one("advice", result.Recommended, result.Fail, ""),
+		one("open", result.Required, result.Inconclusive, result.TooFew),
+		one("unfit", result.Required, result.Inconclusive, result.NeedsFailed)}}
+	var b bytes.Buffer
+	if err := Write(&b, "ctrf", r, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	var got ctrfReport
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	want := ctrfSummary{Tests: 5, Passed: 1, Failed: 1, Skipped: 2, Other: 1}
+	sum := got.Results.Summary
+	if sum.Start, sum.Stop = 0, 0; sum != want {
+		t.Errorf("got %+v, want %+v", sum, want)
+	}
+	for i, status := range []string{"passed", "failed", "skipped", "other", "skipped"} {
+		if x := got.Results.Tests[i]; x.Status != status || x.Suite[0] != r.Scenarios[i].ID {
+			t.Errorf("test %d: got %+v, want %s", i, x, status)
+		}
+	}
+	if got.Format != "CTRF" || got.Results.Tool["name"] != "rlcheck" {
+		t.Errorf("got %+v", got)
+	}
+}
