@@ -134,8 +134,8 @@ func checkHost(ctx context.Context, u *url.URL, allow []string) error {
 	}
 	found := addresses(ctx, host)
 	if len(found) == 0 {
-		return fmt.Errorf("the name %s has no address, so nothing was sent (check the name; if its address is "+
-			"public, it also needs --allow-host %s)", host, host)
+		return fmt.Errorf("the name %s has no address, so nothing was sent (check the name; if its address "+
+			"is public, it also needs --allow-host %s)", host, host)
 	}
 	for _, a := range found {
 		if why := trial.NeedsAllow(a); why != "" {

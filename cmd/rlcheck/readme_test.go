@@ -253,6 +253,9 @@ func TestReadmeNames(t *testing.T) {
 	flags := map[string]bool{"retry": true} // a flag of curl
 	for _, c := range append([]*cobra.Command{root}, root.Commands()...) {
 		c.Flags().VisitAll(func(f *pflag.Flag) { flags[f.Name] = true })
+		for old := range renamed(c.Name()) {
+			flags[old] = true // troubleshooting.md names them
+		}
 	}
 	for _, m := range regexp.MustCompile(`--([a-z][a-z0-9-]+)`).FindAllStringSubmatch(text, -1) {
 		if !flags[m[1]] {

@@ -99,8 +99,8 @@ func untested(r *result.Run, chosen []*scenario.Scenario, f runFlags) string {
 		slices.ContainsFunc(chosen, func(s *scenario.Scenario) bool { return s.ID == asks }) {
 		return ""
 	}
-	return fmt.Sprintf("each client had its own %s (the default of --partition); that the target tells clients "+
-		"apart by it was not tested (rlcheck run builtin:%s tests it)", p.Name, asks)
+	return fmt.Sprintf("each client had its own %s (the default of --partition); that the target tells "+
+		"clients apart by it was not tested (rlcheck run builtin:%s tests it)", p.Name, asks)
 }
 
 // all records all scenarios. First come those that may be recorded beside each other, and then the others,

@@ -113,7 +113,8 @@ func TestErrorsHaveABound(t *testing.T) {
 		})
 	}
 	run(t, Expect{Errors: []int{0}}, []row{
-		{"none", record(req(1, 0, 1, 200), req(2, 2, 3, 429)), "pass", "0 of 2 requests had an error, bound 0"},
+		{"none", record(req(1, 0, 1, 200), req(2, 2, 3, 429)), "pass",
+			"0 of 2 requests had an error, bound 0"},
 		{"a status", record(req(1, 0, 1, 200), req(2, 2, 3, 500)), "fail",
 			"1 of 2 requests had an error, bound 0: #2"},
 		{"no answer", record(req(1, 0, 1, 200), lost(2, "timeout")), "fail", "#2"},

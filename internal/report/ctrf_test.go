@@ -8,8 +8,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 )
 
-// TestCTRFCountsEachClaimOnce: an INCONCLUSIVE claim is other, a FAIL fails only if it counts, and the summary
-// adds up.
+// TestCTRFCountsEachClaimOnce: an INCONCLUSIVE claim is other, a FAIL fails only if it counts, and the
+// summary adds up.
 func TestCTRFCountsEachClaimOnce(t *testing.T) {
 	one := func(id, kind string, v result.Verdict, why result.Reason) result.Scenario {
 		return result.Scenario{ID: id, Kind: kind, Verdict: v, Reason: why,

@@ -91,7 +91,11 @@ func provenance(r *result.Run) string {
 			fmt.Sprintf("%s %s/%s, %s", h.GoVersion, h.OS, h.Arch, text.Plural(h.CPUs, "processor")))
 	}
 	if len(r.Command) > 0 {
-		parts = append(parts, strings.Join(r.Command, " "))
+		words := make([]string, len(r.Command))
+		for i, w := range r.Command {
+			words[i] = text.ShellWord(w)
+		}
+		parts = append(parts, strings.Join(words, " "))
 	}
 	return strings.Join(parts, " · ")
 }

@@ -136,8 +136,8 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 		return text + ": is this the limited route?", notFollowed
 	case x.Status == http.StatusUnauthorized:
 		return text + ": is a key missing?",
-			"send it: -H 'Authorization: Bearer ${TOKEN}', or --api-keys FILE; issued keys are sent as they are, " +
-				"unless --partition has their form: 'header:Authorization: Bearer {key}'"
+			"send it: -H 'Authorization: Bearer ${TOKEN}', or --api-keys FILE; issued keys are sent as " +
+				"they are, unless --partition has their form: 'header:Authorization: Bearer {key}'"
 	case x.Status >= 200 && x.Status < 300:
 		return text + ": is this the limited route?", "check the path and the host of --target"
 	case x.Status == http.StatusProxyAuthRequired:
