@@ -58,8 +58,8 @@ func sayLength(e *cli.Env, chosen []*scenario.Scenario, f runFlags) {
 		how += " (--budget time=5m runs only what fits)"
 	}
 	most := mostRequests(chosen, f)
-	e.Say.Notef("%s, at most %s, %s%s", text.Plural(min(likelyRequests(chosen), most), "request")+" are likely",
-		text.Thousands(most), took, how)
+	e.Say.Notef("%s are likely, at most %s, %s%s",
+		text.Plural(min(likelyRequests(chosen), most), "request"), text.Thousands(most), took, how)
 }
 
 // mostSimulated is how many requests of a scenario are simulated to learn how many are likely.

@@ -174,8 +174,8 @@ func replay(s *result.Scenario) string {
 	if s.TimelinePath == "" || len(s.Limit) == 0 {
 		return ""
 	}
-	if judged := s.Header.Judged.Limits; len(judged) == 1 && judged[0].Limit == s.Limit.String() {
-		return "rlcheck check " + text.ShellWord(text.Clean(s.TimelinePath)) // it has its limit itself
+	if s.Target != "" && s.Answer == "" { // the recording of a run has its limit itself
+		return "rlcheck check " + text.ShellWord(text.Clean(s.TimelinePath))
 	}
 	return checkCommand(s) + text.Clean(s.Limit.String()) + "'"
 }
