@@ -57,10 +57,14 @@ func TestProgressText(t *testing.T) {
 		t.Errorf("before the first answer: got %q", got)
 	}
 	m.seen.Store(&load.Progress{Allowed: 1, Denied: 2, Unknown: 3, Phase: "öl\x1b[2J"})
-	const want = "1 allowed, 2 denied, 3 unknown, late 0s, 1h0m0s left, in all 1h1m0s"
-	if got := m.text(); got != want {
-		t.Errorf("80 columns: got %q, want %q", got, want)
+	for at, want := range map[int]string{40: "1+2, 1h1m0s left",
+		80: "1 allowed, 2 denied, 3 unknown, 1h1m0s left"} {
+		columns, m.widest = at, 0
+		if got := m.text(); got != want {
+			t.Errorf("%d columns: got %q, want %q", at, got, want)
+		}
 	}
+	const want = "1 allowed, 2 denied, 3 unknown, late 0s, 1h1m0s left"
 	columns = 100
 	got := m.text()
 	if !strings.HasPrefix(got, "öl") || strings.ContainsRune(got, '\x1b') || !strings.HasSuffix(got, want) {
