@@ -71,7 +71,7 @@ func Find(ctx context.Context, a ClientsAsker, l Limit, b ClientsBudget) *Found 
 	}
 	f.join()
 	f.out.Timeline.Header = a.Header()
-	f.out.Timeline.Header.Judged = timeline.Terms{Conformance: "none"}
+	f.out.Timeline.Header.Judged = timeline.Terms{Conformance: "upper-bound"} // ways may have limits of their own
 	return f.out
 }
 
