@@ -95,7 +95,7 @@ func (x *search) deepen() {
 	}
 	for _, r := range x.regions {
 		first := r.Kind.Base.Align == spec.AlignFirst && !x.pace.far
-		if (r.Kind.Base.Weighs() || first) && !r.Kind.Searched && !r.Kind.Seconds {
+		if (r.Kind.Base.Weighs() || first) && !r.Kind.Searched {
 			k := *r.Kind
 			k.Searched = true
 			r.Kind = &k
@@ -115,8 +115,8 @@ func slicesCompact(all [][]*Region) (out [][]*Region) {
 
 // choose returns the next experiment; false where none within the budget tells anything.
 func (x *search) choose() (Experiment, bool) {
-	const rehearsals = 5 // as long as none refutes anything
-	p := x.planner(false)
+	const rehearsals = 5                  // as long as none refutes anything
+	p := x.planner(x.settled(x.likely())) // then only doubtful kinds are to be told
 	if !x.pace.far && !x.hazy() || len(p.Models) == 0 {
 		return p.Best()
 	}
@@ -251,10 +251,10 @@ func (x *search) blur() time.Duration {
 }
 
 // coarse tells whether regions are one class with one quota, whose time is open by no more than round trips
-// leave. It is never so for rare kinds: there are so many that what is open of one may be another.
+// leave.
 func (x *search) coarse(regions []*Region) bool {
 	blur := x.blur()
-	return blur > 0 && !x.rare && x.alike(regions, func(r *Region) bool {
+	return blur > 0 && x.alike(regions, func(r *Region) bool {
 		h := r.Hull()
 		open := h.T2 - h.T1
 		if r.Kind.Paced {

@@ -21,8 +21,8 @@ func classes(regions []*Region) [][]*Region {
 	var out [][]*Region
 	at := map[string]int{}
 	for _, r := range regions {
-		name := r.Text()
-		if r.Hull().Q2 == 1 && r.Beside == nil {
+		name := r.Kind.Text
+		if r.Hull().Q2 == 1 {
 			name = r.Kind.NameOfOne()
 		}
 		i, has := at[name]
@@ -82,9 +82,6 @@ func (x *search) result() *Result {
 	x.byDelays()
 	x.doubtQueue()
 	x.guess()
-	for _, r := range x.regions {
-		x.restrict(r)
-	}
 	if tl.Counts().Denied == 0 { // without a denial nothing is known
 		if res.Stopped == Undenied {
 			res.Stopped = res.Undenied()
@@ -103,7 +100,7 @@ func (x *search) result() *Result {
 	case len(res.Found)+len(res.Wide) == 0 && !x.o.Fresh:
 		res.Stopped, res.Gone = inUse, x.nearest()
 	case len(res.Found)+len(res.Wide) == 0:
-		if res.Gone = x.nearest(); x.cut || !x.rare {
+		if res.Gone = x.nearest(); x.cut || !x.widened {
 			res.Stopped = cmp.Or(x.stopped, unasked)
 		} else {
 			res.Verdict = None
@@ -129,29 +126,34 @@ func (x *search) list(res *Result) {
 		for _, same := range class[1:] {
 			c.Class = with(c.Class, same.Kind.Class)
 		}
-		left[class[0].Text()] = true
+		left[class[0].Kind.Text] = true
 		switch h := class[0].Hull(); {
 		case stands && (c.Stated || h.Q2 < 10*h.Q1 && h.T2 < 20*h.T1):
 			res.Found = append(res.Found, c)
 		case stands || len(class[0].Live) > 0:
-			res.Wide = append(res.Wide, class[0].Text())
+			res.Wide = append(res.Wide, class[0].Kind.Text)
 		case class[0].Hull().Q1 == class[0].Hull().Q2 && len(class[0].Live) == 0 && x.made[usualName] > 0:
 			// each policy that was tried is refuted
 		default:
-			res.Wide = append(res.Wide, class[0].Text())
+			res.Wide = append(res.Wide, class[0].Kind.Text)
 		}
 	}
 	for _, k := range Kinds() {
 		if !left[k.Text] && !slices.ContainsFunc(x.regions, func(r *Region) bool {
-			return strings.HasPrefix(r.Text(), k.Text)
+			return strings.HasPrefix(r.Kind.Text, k.Text)
 		}) {
 			res.Out = append(res.Out, k.Text)
 		}
 	}
 	slices.SortStableFunc(res.Found, func(a, b Candidate) int { return cmp.Compare(odd(a), odd(b)) })
-	if len(res.Found) > 0 {
-		res.Found = append(res.Found, x.ofWholeSeconds(res.Found[0])...)
+	if len(x.regions) > 0 && len(res.Found) == 1 {
+		for _, e := range x.byTheSecond(x.regions[0]) {
+			w := e.Limit[0].Rate.Per
+			res.Found = append(res.Found, Candidate{Text: e.Text, Class: one(e.Limit[0].Algorithm),
+				Limit: e.Limit, Measured: res.Found[0].Measured, Least: w, Most: w})
+		}
 	}
+	res.Found = append(res.Found, x.rare...)
 	if c := x.inFlight(); c != nil {
 		res.Found = append(res.Found, *c)
 	}
@@ -160,7 +162,7 @@ func (x *search) list(res *Result) {
 // odd is 0 for a limit that answers state, 1 for one with numbers that people write, else 2.
 func odd(c Candidate) int {
 	switch {
-	case c.Stated:
+	case c.Stated || c.Beside != nil && c.Beside.Stated:
 		return 0
 	case c.Round:
 		return 1
@@ -174,7 +176,7 @@ func (x *search) whyOpen(res *Result) string {
 	switch {
 	case last.Limit[0].InFlight():
 		return inFlightToo + x.fromNearer(res.Found)
-	case strings.HasSuffix(last.Text, byTheSecond) && !x.rare:
+	case strings.HasSuffix(last.Text, aSecond) && len(x.regions) > 0:
 		return coarseClock
 	case res.Stopped != unplanned && res.Stopped != "":
 		return res.Stopped
@@ -186,18 +188,21 @@ func (x *search) whyOpen(res *Result) string {
 
 // named tells whether what is left may be named.
 func (x *search) named() bool {
+	if len(x.rare) > 0 {
+		return x.made[rareName] > 1 && x.rare[0].narrow()
+	}
 	return x.settled(x.regions) || x.made[usualName] > 0 && x.coarse(x.regions)
 }
 
 // name names the only class that is left.
 func (x *search) name(res *Result) {
 	c := res.Found[0]
-	if why := x.unconfirmed(); why != "" {
-		res.Stopped = cmp.Or(x.stopped, why)
-		return
-	}
 	if x.skip > 0 && x.asker.FailsInUse(x.tl, c.Limit) {
 		res.Stopped = fmt.Sprintf(forgot, text.Plural(x.skip, "request"))
+		return
+	}
+	if why := x.unconfirmed(); why != "" && len(x.rare) == 0 {
+		res.Stopped = cmp.Or(x.stopped, why)
 		return
 	}
 	res.Verdict, res.Stopped, res.Raised = Identified, "", Raised{}
@@ -207,9 +212,6 @@ func (x *search) name(res *Result) {
 // alsoTold describes the limits that are stated beside c. One that was not reached comes with a SPEC to paste
 // and the requests that it takes.
 func (x *search) alsoTold(c Candidate) (out []string) {
-	if x.rare {
-		return nil
-	}
 	for i, b := range x.beyonds() {
 		said := fmt.Sprintf("%d in %s", b.quota.Limit, b.quota.Window)
 		if i == 0 && x.made[overrunName] > 0 {
@@ -228,9 +230,6 @@ func (x *search) alsoTold(c Candidate) (out []string) {
 // candidate returns what is left of a kind, with a policy against which the judge finds nothing. It reports
 // false where none is found.
 func (x *search) candidate(r *Region) (Candidate, bool) {
-	if a := r.Beside; a != nil { // the limit that denied first comes first
-		return x.both(a, r)
-	}
 	c := x.measured(r)
 	if p, is := x.stated(r); is {
 		c.Limit, c.Stated = spec.Limit{p}, true
@@ -249,8 +248,7 @@ func (x *search) candidate(r *Region) (Candidate, bool) {
 // measured is what is left of a kind, without a policy.
 func (x *search) measured(r *Region) Candidate {
 	h := r.Hull()
-	c := Candidate{Text: r.Kind.Text, Class: slices.Clone(r.Kind.Class), Least: h.T1, Most: h.T2,
-		BanLeast: h.D1, BanMost: h.D2, Round: r.Kind.Round(h)}
+	c := Candidate{Text: r.Kind.Text, Class: slices.Clone(r.Kind.Class), Least: h.T1, Most: h.T2, Round: r.Kind.Round(h)}
 	c.Measured.Burst = result.Interval{Lo: float64(h.Q1), Hi: float64(h.Q2), LoSet: true, HiSet: true}
 	c.Measured.Rate = r.Rate(h)
 	return c
@@ -262,8 +260,8 @@ func (x *search) standing(r *Region) (spec.Policy, bool) {
 	const tries = 12
 	late, h := x.late(), r.Hull()
 	explains := func(p spec.Policy) bool {
-		return !late() && !x.asker.Refuted(x.shown(), r.With(p), result.Exact, false) &&
-			(r.Kind.Queue || !x.fails(r.With(p)))
+		return !late() && !x.asker.Refuted(x.shown(), spec.Limit{p}, result.Exact, false) &&
+			(r.Kind.Queue || x.asker.Explains(x.judged(), spec.Limit{p}))
 	}
 	boxes := append([]Box{h.Inner(), h}, r.Live...)
 	boxes = append(boxes, r.Doubtful...)
@@ -301,31 +299,7 @@ func (x *search) stated(r *Region) (spec.Policy, bool) {
 		return spec.Policy{}, false
 	}
 	p := r.Kind.Each()[0].Written(b)
-	return p, !x.fails(r.With(p))
-}
-
-// both joins what is left of two limits. It reports false where the judge finds something against each pair
-// that was tried.
-func (x *search) both(a, r *Region) (Candidate, bool) {
-	first, second := x.measured(a), x.measured(r)
-	out, late := first, x.late()
-	out.Text += " and " + second.Text
-	out.Class, out.Beside = with(out.Class, second.Class), &second
-	at := func(b, c Box) spec.Limit { return spec.Limit{a.Kind.Rounded(b), r.Kind.Rounded(c)} }
-	const firsts, parts = 4, 10 // policies of the first that are tried, and boxes of the second for each
-	for _, b := range append([]Box{a.Hull().Inner()}, a.Points(firsts, false)...) {
-		if out.Limit = at(b, r.Hull().Inner()); late() || !x.fails(out.Limit) {
-			return out, !late()
-		}
-		known := &Region{Kind: a.Kind, Live: []Box{b}}
-		rest := &Region{Kind: r.Kind, Beside: known, Live: r.Live, Doubtful: r.Doubtful}
-		explains := func(c Box) bool { return !late() && !x.fails(at(b, c)) }
-		if c, ok := rest.Pinned(x.shown(), parts, late, explains); ok {
-			out.Limit = at(b, c)
-			return out, true
-		}
-	}
-	return out, false
+	return p, x.asker.Explains(x.judged(), spec.Limit{p})
 }
 
 // with returns the algorithms of both classes, each once.

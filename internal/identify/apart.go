@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -54,13 +55,13 @@ func (x *search) explainsClient(one *timeline.Timeline, side result.Conformance)
 	return slices.ContainsFunc(x.regions, func(r *Region) bool {
 		h := r.Hull()
 		at := h
-		at.Q1, at.T2, at.D2 = h.Q2, h.T1, h.D1 // this admits the most
+		at.Q1, at.T2 = h.Q2, h.T1 // this admits the most
 		if side == result.LowerBound {
 			at = h
-			at.Q2, at.T1, at.D1 = h.Q1, h.T2, h.D2
+			at.Q2, at.T1 = h.Q1, h.T2
 		}
 		return slices.ContainsFunc(r.Kind.Each(), func(k *Kind) bool {
-			return !x.asker.Refuted(one, r.With(k.Policy(at)), side, false)
+			return !x.asker.Refuted(one, spec.Limit{k.Policy(at)}, side, false)
 		})
 	})
 }

@@ -6,38 +6,30 @@ import (
 )
 
 // Box is a closed range of policies of one kind. T1 and T2 are times per unit (buckets) or windows (all
-// others). D1 and D2 are bans; 0 where the kind has none.
+// others).
 type Box struct {
 	Q1, Q2 int64
 	T1, T2 time.Duration
-	D1, D2 time.Duration
 }
 
 // exact tells whether b is as narrow as the judge divides boxes: one quota, and times within a hundredth.
-func (b Box) exact() bool { return b.Q1 == b.Q2 && b.narrow() && !b.wide() }
+func (b Box) exact() bool { return b.Q1 == b.Q2 && b.narrow() }
 
-// Single tells whether b is known as well as an answer must be. Either what is named is near enough to both
-// ends, or the ends are within slack and units, which no experiment can tell.
+// Single tells whether b is known as well as an answer must be: the quota to 2 %, and the time so that what is
+// named is near enough to both ends. Or the ends are within slack and units, which no experiment can tell.
 func (b Box) Single(slack time.Duration, units int64) bool {
 	near := func() bool {
 		t := float64(b.Conventional().T1)
 		return float64(b.T2) <= t*exactness && t <= float64(b.T1)*exactness
 	}
-	return b.Q2-b.Q1 <= min(units, b.Q1/4) && (b.T2-b.T1 <= slack || near()) && !b.wide()
+	return b.Q2-b.Q1 <= max(min(units, b.Q1/4), b.Q1/50) && (b.T2-b.T1 <= slack || near())
 }
-
-// wide tells whether the ban is still open.
-func (b Box) wide() bool { return float64(b.D2) > float64(b.D1)*longResolution }
 
 func (b Box) narrow() bool { return float64(b.T2) <= float64(b.T1)*1.01 }
 
 // Size is how much of b is open, as a logarithm.
 func (b Box) Size() float64 {
-	out := math.Log(float64(b.Q2)/float64(b.Q1)) + math.Log(float64(b.T2)/float64(b.T1))
-	if b.D1 > 0 {
-		out += math.Log(float64(b.D2) / float64(b.D1))
-	}
-	return out
+	return math.Log(float64(b.Q2)/float64(b.Q1)) + math.Log(float64(b.T2)/float64(b.T1))
 }
 
 // exactness is the largest ratio between the named time and any time that is left. resolution is the largest
@@ -45,8 +37,6 @@ func (b Box) Size() float64 {
 const (
 	exactness  = 1.02
 	Resolution = exactness * exactness
-	// longResolution is resolution for bans.
-	longResolution = 1.1
 )
 
 // Inner returns the policies of b that are near enough to both ends for an answer; b where there are none.
@@ -63,11 +53,6 @@ func (b Box) Inner() Box {
 // halves divides b across its widest dimension.
 func (b Box) halves() (lower, upper Box) {
 	lower, upper = b, b
-	if b.wide() && math.Log(float64(b.D2)/float64(b.D1)) >= b.Size()/3 {
-		mid := time.Duration(math.Sqrt(float64(b.D1) * float64(b.D2)))
-		lower.D2, upper.D1 = mid, mid
-		return lower, upper
-	}
 	if q := math.Log(float64(b.Q2) / float64(b.Q1)); b.Q1 < b.Q2 && (q >= b.Size()/2 || b.narrow()) {
 		mid := int64(math.Sqrt(float64(b.Q1) * float64(b.Q2)))
 		mid = min(max(mid, b.Q1), b.Q2-1)
@@ -82,21 +67,21 @@ func (b Box) halves() (lower, upper Box) {
 // Point returns the policy of b that people would write: the middle quota and the roundest times.
 func (b Box) Point() Box {
 	q := b.Q1 + (b.Q2-b.Q1)/2
-	t, d := Roundest(b.T1, b.T2), Roundest(b.D1, b.D2)
-	return Box{q, q, t, t, d, d}
+	t := Roundest(b.T1, b.T2)
+	return Box{q, q, t, t}
 }
 
 // middle returns the policy in the middle of b.
 func (b Box) middle() Box {
-	q, t, d := b.Q1+(b.Q2-b.Q1)/2, b.T1+(b.T2-b.T1)/2, b.D1+(b.D2-b.D1)/2
-	return Box{q, q, t, t, d, d}
+	q, t := b.Q1+(b.Q2-b.Q1)/2, b.T1+(b.T2-b.T1)/2
+	return Box{q, q, t, t}
 }
 
-// Conventional returns the policy of b that people would write: one of inner, unless b holds a far rounder
+// Conventional returns the policy of b that people would write: one of inner, unless b holds a rounder
 // time. So it is 500ms rather than 504ms, although an end of b may be more than 2 % from it.
 func (b Box) Conventional() Box {
 	in, all := b.Inner().Point(), b.Point()
-	if roundness(all.T1) > roundness(in.T1)-2 {
+	if roundness(all.T1) >= roundness(in.T1) {
 		return in
 	}
 	return all
@@ -106,8 +91,7 @@ func (b Box) Conventional() Box {
 func hull(boxes []Box) Box {
 	h := boxes[0]
 	for _, b := range boxes[1:] {
-		h = Box{min(h.Q1, b.Q1), max(h.Q2, b.Q2), min(h.T1, b.T1), max(h.T2, b.T2), min(h.D1, b.D1),
-			max(h.D2, b.D2)}
+		h = Box{min(h.Q1, b.Q1), max(h.Q2, b.Q2), min(h.T1, b.T1), max(h.T2, b.T2)}
 	}
 	return h
 }

@@ -11,7 +11,7 @@ func TestTimesAreNamedAsPeopleWriteThem(t *testing.T) {
 	for _, tt := range []struct{ from, to, want time.Duration }{
 		{496, 514, 500}, // far rounder, though more than 2 % from one end
 		{494, 509, 500}, // within 2 % of both ends
-		{506, 523, 513}, // 510 is not much rounder
+		{506, 523, 510}, // 510 is rounder
 		{990, 1025, 1000},
 		{2011, 2039, 2020},
 	} {

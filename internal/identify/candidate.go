@@ -28,6 +28,16 @@ type Candidate struct {
 	Stated bool
 	// Round tells that people may have written what is left: a time or a rate of two digits.
 	Round bool
+	// all are the policies of a rare kind that stand.
+	all []spec.Limit
+}
+
+// narrow tells whether a rare kind is known well enough for a name.
+func (c Candidate) narrow() bool {
+	near := func(a, b time.Duration) bool { return float64(b) <= float64(a)*Resolution }
+	one := c.Measured.Burst.Lo == c.Measured.Burst.Hi && (!c.Limit[0].HasWindow() || near(c.Least, c.Most)) &&
+		c.Measured.Rate.Hi <= c.Measured.Rate.Lo*Resolution
+	return one && near(c.BanLeast, c.BanMost) && (c.Beside == nil || c.Beside.narrow())
 }
 
 // Worth says what was measured of c.
@@ -71,9 +81,6 @@ func (c Candidate) shortest() time.Duration {
 	}
 	return c.Least
 }
-
-// Lasts tells whether the window of c may be a multiple of unit.
-func (c Candidate) Lasts(unit time.Duration) bool { return c.Most.Truncate(unit) >= c.Least }
 
 // Sharper is what would tell the time of a limit to 2 % that is known less well from far away.
 type Sharper struct {

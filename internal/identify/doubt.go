@@ -34,7 +34,7 @@ func (r *Region) doubt(tl *timeline.Timeline) {
 // Guess looks among doubtful boxes for a policy of one of some quotas that people would write, until one is
 // not refuted or it is late. Boxes of several quotas hold many policies, and one is tried of each.
 func (r *Region) Guess(tl *timeline.Timeline, quotas []int64, late func() bool) {
-	if r.Kind.Searched || r.Beside != nil { // there are others for these
+	if r.Kind.Searched { // there are others for these
 		return
 	}
 	for _, q := range quotas {

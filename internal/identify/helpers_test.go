@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -32,4 +33,9 @@ func took(outcome timeline.Outcome, all ...time.Duration) (out []timeline.Observ
 			Answered: true, Outcome: outcome})
 	}
 	return out
+}
+
+// coarsely is a limiter of a row of coarseKinds.
+func coarsely(k row, quota int64, window time.Duration) string {
+	return fmt.Sprintf(k.form, quota, fmt.Sprintf("%d/%s", quota, window))
 }

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -35,19 +33,20 @@ type search struct {
 	tl *timeline.Timeline
 	// asker asks the judge until the search is interrupted.
 	asker Asker
-	// regions are the kinds that are left, gone those that are refuted. trail is what was left of the usual
-	// kinds when something was.
-	regions, gone, trail []*Region
-	queue                queueing
-	pace                 pace
+	// regions are the kinds that are left, gone those that are refuted, second those that are asked once few
+	// are left. trail is what stood of the usual kinds when something did.
+	regions, gone, second, trail []*Region
+	queue                        queueing
+	pace                         pace
 	// made counts the experiments, by family and by the name of the first phase.
 	made map[string]int
 	// stopped says why the search ended before its budget; empty if it did not.
 	stopped string
 	// skip counts the observations before the silence that made sure that the quota is whole.
 	skip int
-	// rare tells that every usual kind is refuted, and rare ones are asked.
-	rare bool
+	// rare is what stands of rare kinds, and widened tells that they were asked.
+	rare    []Candidate
+	widened bool
 	// cut tells that the judge was stopped because it took longer than Options.Think.
 	cut bool
 }
@@ -58,7 +57,7 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 	if x.open(ctx) {
 		x.explore(ctx)
 	}
-	if !o.Fresh && len(x.regions) == 0 && x.stopped == "" {
+	if !o.Fresh && len(x.regions)+len(x.rare) == 0 && x.stopped == "" {
 		x.afterRest(ctx)
 	}
 	if x.tl.Counts().Denied > 0 {
@@ -79,10 +78,27 @@ func begun(s Sender, o Options, asker Asker) *search {
 
 // begin makes x suppose nothing.
 func (x *search) begin() {
-	x.regions, x.gone, x.trail, x.queue, x.rare = nil, nil, nil, queueing{}, false
+	x.regions, x.gone, x.trail, x.queue, x.rare = nil, nil, nil, queueing{}, nil
 	for _, k := range Kinds() {
 		x.regions = append(x.regions, &Region{Kind: k, Live: []Box{x.widest(k)}})
 	}
+	first := len(Simple())
+	x.regions, x.second = x.regions[:first:first], x.regions[first:]
+}
+
+// join asks the kinds that wait, which take the judge long: first about growing parts of the recording.
+func (x *search) join() {
+	if x.queue.without != nil || len(x.second) == 0 {
+		return
+	}
+	all, tl := x.second, x.shown()
+	x.second = nil
+	for n := 100; 3*n <= len(tl.Observations); n *= 4 {
+		if part := sample(tl, n); part.Counts().Denied > 0 {
+			all = x.judge(part, all, FewAsked)
+		}
+	}
+	x.regions = append(x.regions, all...)
 }
 
 // shortest is the shortest window that is looked for.
@@ -158,7 +174,7 @@ const unplanned = "no experiment within the budget tells more"
 
 // unlikely tells whether only doubtful usual kinds are left: each policy that was tried is refuted.
 func (x *search) unlikely() bool {
-	return !x.rare && x.queue.without == nil && len(x.regions) > 0 && len(x.likely()) == 0
+	return x.queue.without == nil && len(x.regions) > 0 && len(x.likely()) == 0
 }
 
 // guess looks for round policies of unlikely kinds, with the quotas that the recording suggests.
@@ -174,28 +190,6 @@ func (x *search) guess() {
 			}
 		}
 		r.Guess(x.shown(), quotas, x.late())
-		x.restrict(r)
-	}
-}
-
-// restrict cuts a bucket that is not known well down to what the judge measures of a policy that stands.
-func (x *search) restrict(r *Region) {
-	if !r.Kind.Paced || r.Kind.Queue || r.Rare() || x.pace.far || x.settled([]*Region{r}) {
-		return
-	}
-	p, stands := x.standing(r)
-	if !stands {
-		return
-	}
-	j, err := check.Judge(x.shown(), r.With(p), check.Options{})
-	if err != nil || j.Verdict == result.Fail {
-		return
-	}
-	burst, rate := j.Measured.Burst, j.Measured.Rate
-	if burst.LoSet && burst.HiSet && rate.LoSet && rate.HiSet && rate.Lo > 0 {
-		second := float64(time.Second)
-		r.Doubtful, r.Live = nil, []Box{{Q1: int64(burst.Lo), Q2: int64(burst.Hi),
-			T1: time.Duration(second / rate.Hi), T2: time.Duration(second/rate.Lo) + 1}}
 	}
 }
 
@@ -203,9 +197,6 @@ func (x *search) restrict(r *Region) {
 // is nothing more to ask.
 func (x *search) known(ctx context.Context) (again, over bool) {
 	one := func(regions []*Region) bool { return x.settled(regions) || x.coarse(regions) }
-	if likely := x.likely(); len(likely) == 1 {
-		x.restrict(likely[0])
-	}
 	if !one(x.likely()) {
 		return false, false
 	}
@@ -228,25 +219,12 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 // narrow lets the recording refute what it can, by about asked judgements of each kind. Boxes that are not
 // judged in time stay.
 func (x *search) narrow(asked int) {
-	const judged = 6000 // requests, of all boxes of a region together
-	var left []*Region
 	x.later()
-	tl, late := x.shown(), x.late()
-	x.deepen()
-	shallow := x.crowded()
-	for i, r := range x.regions {
-		if late() {
-			left, x.cut = append(left, x.regions[i:]...), true
-			break
-		}
-		r.Shallow, r.Broad, r.Sharp = shallow, x.pace.far, x.o.Sharp
-		r.Asker, r.Over, r.Parts = x.asker, late, max(3, min(MostLive, judged/len(tl.Observations)))
-		parts, gone := r.Narrowed(tl, x.asks(asked, r))
-		left = append(left, parts...)
-		if gone != nil {
-			x.gone = append(x.gone, gone)
-		}
+	if len(classes(x.likely())) <= 1 {
+		x.join()
 	}
+	x.deepen()
+	left := x.judge(x.shown(), x.regions, asked)
 	if len(left) == 0 && x.queue.without == nil && x.revive() {
 		x.narrow(asked)
 		return
@@ -265,14 +243,42 @@ func (x *search) narrow(asked int) {
 	if x.dropQueue() {
 		x.narrow(asked)
 	}
-	x.recall()
+	if likely := x.likely(); len(likely) > 0 {
+		x.trail = nil
+		for _, r := range likely {
+			x.trail = append(x.trail, &Region{Kind: r.Kind, Live: slices.Clone(r.Live)})
+		}
+	}
+}
+
+// judge lets a recording refute what it can of some kinds and returns what it leaves.
+func (x *search) judge(tl *timeline.Timeline, all []*Region, asked int) (left []*Region) {
+	const judged = 6000 // requests, of all boxes of a region together
+	late, shallow := x.late(), x.crowded()
+	for i, r := range all {
+		if late() {
+			x.cut = true
+			return append(left, all[i:]...)
+		}
+		r.Shallow, r.Broad, r.Sharp = shallow, x.pace.far, x.o.Sharp
+		r.Asker, r.Over, r.Parts = x.asker, late, max(3, min(MostLive, judged/len(tl.Observations)))
+		if r.Blur = 0; !x.pace.far && !x.recorded() {
+			r.Blur = x.slack()
+		}
+		parts, gone := r.Narrowed(tl, x.asks(asked, len(tl.Observations), r))
+		left = append(left, parts...)
+		if gone != nil {
+			x.gone = append(x.gone, gone)
+		}
+	}
+	return left
 }
 
 // asks is about how many judgements each kind may ask for where asked are wanted. The judge takes longer for
 // longer recordings, and for windows that begin anywhere.
-func (x *search) asks(asked int, r *Region) int {
+func (x *search) asks(asked, requests int, r *Region) int {
 	const work, least, anywhere = 150_000, 25, 4
-	most := work / max(1, len(x.tl.Observations))
+	most := work / max(1, requests)
 	if r.Kind.Base.Align == spec.AlignUnknown && len(x.regions) > 1 {
 		most, asked = most/anywhere, asked/2
 	}
@@ -284,7 +290,7 @@ func (x *search) asks(asked int, r *Region) int {
 func (x *search) revive() bool {
 	x.regions = nil
 	x.gone = slices.DeleteFunc(slices.Clone(x.gone), func(r *Region) bool {
-		back := r.Again != nil && r.Again.Rare() == x.rare
+		back := r.Again != nil
 		if back {
 			x.regions = append(x.regions, r.Again)
 		}
@@ -310,6 +316,7 @@ func (x *search) judged() *timeline.Timeline {
 
 // exclude asks the judge much more, until no kind is doubtful.
 func (x *search) exclude() {
+	x.join()
 	late, rounds := x.late(), 4
 	if len(x.tl.Observations) > 1000 {
 		rounds = 2
@@ -340,7 +347,7 @@ func (x *search) settled(regions []*Region) bool {
 
 // alike tells whether regions are one class or none, and each is known.
 func (x *search) alike(regions []*Region, known func(*Region) bool) bool {
-	for _, r := range slices.Concat(regions, Besides(regions)) {
+	for _, r := range regions {
 		if len(r.Kind.Parts) > 0 || !known(r) {
 			return false
 		}
@@ -355,7 +362,11 @@ func (x *search) planner(doubtful bool) *Planner {
 		Every: x.pace.every, Dense: x.pace.dense, Far: x.pace.far, Wait: x.s.Wait(), Requests: x.spare(),
 		TimeLeft: x.sendUntil() - x.s.Now()}
 	likely, tl := []*Region(nil), x.shown()
-	for _, class := range classes(x.likely()) { // the kinds of a class are one limiter
+	kinds := x.likely()
+	if doubtful {
+		kinds = x.regions
+	}
+	for _, class := range classes(kinds) { // the kinds of a class are one limiter
 		likely = append(likely, class[0])
 	}
 	if x.recorded() { // a new client comes next
@@ -412,7 +423,7 @@ func (x *search) trip() time.Duration {
 func (x *search) kindNames() []string {
 	var out []string
 	for _, r := range x.regions {
-		out = append(out, r.Text())
+		out = append(out, r.Kind.Text)
 	}
 	return out
 }

@@ -16,13 +16,12 @@ type memory struct {
 	answers map[question]bool
 }
 
-// question is what the judge is asked about all policies of a box, or of a point by the exact search. beside
-// is what is left of the other limit.
+// question is what the judge is asked about all policies of a box, or of a point by the exact search.
 type question struct {
-	kind        *Kind
-	box, beside Box
-	side        result.Conformance
-	search      bool
+	kind   *Kind
+	box    Box
+	side   result.Conformance
+	search bool
 }
 
 // asked asks everywhere, or the exact search, once for each question. One half of a box has the larger quota
@@ -34,13 +33,10 @@ func (r *Region) asked(tl *timeline.Timeline, q question) bool {
 		}
 		m.of = tl
 	}
-	if r.Beside != nil {
-		q.beside = r.Beside.Hull()
-	}
 	no, known := r.answers[q]
 	if !known {
 		if q.search {
-			no = r.Asker.Refuted(tl, r.With(q.kind.Policy(q.box)), q.side, true)
+			no = r.Asker.Refuted(tl, spec.Limit{q.kind.Policy(q.box)}, q.side, true)
 		} else {
 			no = r.everywhere(tl, q.kind.Policy(q.box), q.side)
 		}
@@ -54,9 +50,6 @@ func (r *Region) asked(tl *timeline.Timeline, q question) bool {
 // what was admitted, since it admits no less, and the smallest for what was denied.
 func (r *Region) Refuted(tl *timeline.Timeline, b Box) bool {
 	r.Judgements--
-	if r.Kind.Seconds {
-		return !r.Asker.BySeconds(tl, r.With(r.Kind.Policy(b)))
-	}
 	parts := r.Kind.Each()
 	if b.Q1 == b.Q2 && (len(parts) == 1 || b.narrow()) {
 		return !slices.ContainsFunc(parts,
@@ -77,12 +70,12 @@ func (r *Region) everywhere(tl *timeline.Timeline, p spec.Policy, side result.Co
 	}
 	end := tl.End() + tl.Header.Tick + time.Millisecond
 	if p.Align != spec.AlignUnknown || p.Rate.Per < 2*end || Several(tl) {
-		return r.Asker.Refuted(tl, r.With(p), side, false)
+		return r.Asker.Refuted(tl, spec.Limit{p}, side, false)
 	}
 	inside, outside := p, p
 	inside.Align, inside.PhaseFrom, inside.PhaseTo = spec.AlignPhase, 0, end
 	outside.Align, outside.PhaseFrom, outside.PhaseTo = spec.AlignPhase, end, p.Rate.Per-1
-	asks := func(p spec.Policy) bool { return r.Asker.Refuted(tl, r.With(p), side, false) }
+	asks := func(p spec.Policy) bool { return r.Asker.Refuted(tl, spec.Limit{p}, side, false) }
 	return asks(outside) && asks(inside)
 }
 
@@ -104,9 +97,9 @@ func (r *Region) Looser(tl *timeline.Timeline, p spec.Policy, side result.Confor
 	}
 	many.Rate.N, many.RateTo, many.Burst = 2*p.Rate.N, 2*p.RateTo, 2*p.Burst
 	many.Count = spec.CountAdmitted
-	return side != result.UpperBound && r.Asker.Refuted(tl, r.With(few), result.LowerBound, false) ||
-		side != result.LowerBound && (r.Asker.Refuted(tl, r.With(many), result.UpperBound, false) ||
-			r.Asker.Refuted(tl, r.With(bucket), result.UpperBound, false))
+	return side != result.UpperBound && r.Asker.Refuted(tl, spec.Limit{few}, result.LowerBound, false) ||
+		side != result.LowerBound && (r.Asker.Refuted(tl, spec.Limit{many}, result.UpperBound, false) ||
+			r.Asker.Refuted(tl, spec.Limit{bucket}, result.UpperBound, false))
 }
 
 // stands tells whether the middle point of a box is not refuted.

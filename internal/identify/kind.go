@@ -22,8 +22,6 @@ type Kind struct {
 	// Paced tells that T1 and T2 are the time of one unit. Queue tells that answers wait in a queue which
 	// admits like Base.
 	Paced, Queue bool
-	// Bans tells that the kind has a ban. Seconds tells that it has one clock of whole seconds.
-	Bans, Seconds bool
 }
 
 // Each returns the parts of k, or k itself.

@@ -79,12 +79,6 @@ func CounterKind(align spec.Align, count spec.Count) *Kind {
 	return out
 }
 
-// StartKind is the kind of buckets in which a new client finds at most so many units, and not all.
-func StartKind(most int64) *Kind {
-	return &Kind{Class: BucketClass, Text: "a token bucket that is not full for a new client", Paced: true,
-		Base: spec.Policy{Algorithm: spec.TokenBucket, Start: spec.StartLevel, LevelTo: most}}
-}
-
 // QueueKind is the kind of queues that admit as a kind of buckets does.
 func QueueKind(bucket *Kind) *Kind {
 	q := *bucket

@@ -17,11 +17,3 @@ func TestMain(m *testing.M) {
 
 // garbage is the value of GOGC: how much garbage may accumulate, in percent of the memory in use.
 const garbage = 3200
-
-// gap skips what identify does not find any more since it asks fewer kinds. A soak shows it.
-func gap(t *testing.T, what string) {
-	t.Helper()
-	if os.Getenv("RLCHECK_SOAK") == "" {
-		t.Skip("known gap: " + what)
-	}
-}

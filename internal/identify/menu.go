@@ -51,9 +51,6 @@ func (p *Planner) menu() []Experiment {
 		if m.kind.Queue { // a queue is empty again when its last answer is there
 			out = append(out, p.overloads(m)...)
 		}
-		if m.kind.Bans && len(full) > 0 {
-			out = append(out, p.quiet(m, full[len(full)-1])...)
-		}
 		if len(full) > 0 {
 			out = append(out, p.ladders(m, full[len(full)-1])...)
 			out = append(out, p.edges(m.kind, full[len(full)-1])...)
@@ -179,30 +176,6 @@ func (p *Planner) edges(of *Kind, full time.Duration) (out []Experiment) {
 			once.Name = use.Name
 			out = append(out, Experiment{[]Phase{use, once}})
 		}
-	}
-	return out
-}
-
-// quiet returns experiments that use up the quota without a denial, which would begin a ban. Then they ask
-// once, at a time when some models admit a request and others do not.
-func (p *Planner) quiet(of *Model, full time.Duration) []Experiment {
-	use := Phase{Rest: full, Requests: int(of.point.Q1), Every: p.Every, Denials: 1}
-	var all []time.Duration
-	for _, m := range p.Models {
-		if m.kind == of.kind {
-			shown, s, end := m.Predict(p.Now, p.Trip/2, []Phase{use})
-			if _, d := m.Limiter.Step(s, end, 1); shown[0].Denied == 0 && d.RetryAfter != reference.Never {
-				all = append(all, d.RetryAfter)
-			}
-		}
-	}
-	slices.Sort(all)
-	var out []Experiment
-	for i := range len(all) - 1 {
-		once := Phase{Rest: max(p.Every, all[i]+(all[i+1]-all[i])/2), Requests: 1, Every: p.Every}
-		use.Name = "quiet-then-" + Brief(once.Rest)
-		once.Name = use.Name
-		out = append(out, Experiment{[]Phase{use, once}})
 	}
 	return out
 }

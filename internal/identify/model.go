@@ -28,9 +28,6 @@ type Model struct {
 // NewModel returns the model of a policy of a part of the kind; nil where there is none.
 func NewModel(r *Region, tl *timeline.Timeline, part *Kind, b Box) *Model {
 	limit := spec.Limit{part.Policy(b)}
-	if r.Beside != nil {
-		limit = append(limit, r.Beside.Kind.Policy(r.Beside.Hull().Point()))
-	}
 	for i, p := range limit {
 		if p.Align == spec.AlignUnknown {
 			limit[i] = r.Asker.Placed(tl, limit, i)

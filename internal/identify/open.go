@@ -2,6 +2,8 @@ package identify
 
 import (
 	"context"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
@@ -81,25 +83,38 @@ func (x *search) open(ctx context.Context) bool {
 	return x.comeback(ctx) && (!x.pace.far || x.bursts(ctx))
 }
 
-// aimed bounds the quota by what was admitted before the first denial, if nobody used it before, and the
-// budget by what such a quota needs.
+// aimed bounds what is looked for by the requests that may have been decided before the first denial: the
+// quota, if nobody used it before, and the budget by what such a quota needs. A bucket that regains units
+// sooner than they were asked for denies only requests that chance brought close together.
 func (x *search) aimed() {
 	const times, more, least = 12, 400, 600
-	n := int64(0)
-	for _, o := range x.judged().Observations {
-		if o.Outcome == timeline.Denied {
-			break
+	all, first := x.judged().Observations, time.Duration(math.MaxInt64)
+	for i := range all {
+		if all[i].Outcome == timeline.Denied {
+			first = min(first, all[i].FirstByte)
 		}
-		n++
+	}
+	n, phase, begin, end := int64(-1), "", time.Duration(0), time.Duration(0) // the denial itself took nothing
+	asked := time.Duration(0)
+	for i := range all {
+		if o := &all[i]; o.Sent < first {
+			if n++; o.Phase != phase {
+				phase, begin, asked = o.Phase, o.Sent, 0
+			}
+			end, asked = o.Sent, asked+1
+		}
 	}
 	n = max(n, 1)
 	x.o.MaxRequests = min(x.o.MaxRequests, x.skip+max(int(times*n)+more, least))
-	if !x.o.Fresh && x.skip == 0 {
-		return
-	}
-	for _, r := range x.regions {
+	for _, r := range slices.Concat(x.regions, x.second) {
 		for i := range r.Live {
-			r.Live[i].Q2 = max(r.Live[i].Q1, min(r.Live[i].Q2, n))
+			b := &r.Live[i]
+			if r.Kind.Paced {
+				b.T1 = max(b.T1, min((end-begin)/max(1, asked), b.T2))
+			}
+			if x.o.Fresh || x.skip > 0 {
+				b.Q2 = max(b.Q1, min(b.Q2, n))
+			}
 		}
 	}
 }
@@ -113,7 +128,7 @@ func (x *search) askQuota(ctx context.Context, p Phase) bool {
 	for n, parts := max(some, x.toldQuota(p.Requests)), 0; p.Requests > 0; n, parts = 2*n, parts+1 {
 		part, before := p, len(x.tl.Observations)
 		part.Requests = min(n, p.Requests)
-		if parts == inTurn && x.o.Every < near {
+		if (parts == inTurn || n > crowd*some) && x.o.Every < near {
 			x.pace.atOnce = crowd
 		}
 		if !x.send(ctx, part) {

@@ -12,10 +12,6 @@ import (
 // Policy returns the policies of b as one policy with ranges.
 func (k *Kind) Policy(b Box) spec.Policy {
 	p := k.Base
-	if k.Bans {
-		p.Ban, p.BanTo = b.D1, rangeTo(b.D1, b.D2)
-	}
-	p.LevelTo = min(p.LevelTo, b.Q2)
 	switch {
 	case k.Paced && b.T1 == b.T2:
 		p.Rate = spec.Rate{N: 1, Per: b.T1}
@@ -52,13 +48,12 @@ func rangeTo[N int64 | time.Duration](from, to N) N {
 // Written returns the policy of a point as people write it. A bucket's rate is a whole number a second, a
 // minute or an hour, if there is one. Else it is all units in the time in which the bucket fills.
 func (k *Kind) Written(b Box) spec.Policy {
-	const most = 1000 // units a minute or an hour
 	p := k.Policy(b)
 	if !k.Paced || b.T1 != b.T2 {
 		return Complete(p)
 	}
 	for _, per := range []time.Duration{time.Second, time.Minute, time.Hour} {
-		if n := int64(per / b.T1); per%b.T1 == 0 && (per == time.Second || n <= most) {
+		if n := int64(per / b.T1); per%b.T1 == 0 && (per == time.Second || n <= mostWritten) {
 			p.Rate = spec.Rate{N: n, Per: per}
 			return Complete(p)
 		}
@@ -70,6 +65,9 @@ func (k *Kind) Written(b Box) spec.Policy {
 	}
 	return Complete(p)
 }
+
+// mostWritten is the largest rate that people write in units a minute or an hour.
+const mostWritten = 10_000
 
 // Complete returns p with its defaults.
 func Complete(p spec.Policy) spec.Policy {
@@ -154,6 +152,9 @@ func roundRate(t1, t2 time.Duration) (n int64, per time.Duration, digits int) {
 			continue
 		}
 		m := roundUnits(from, to)
+		if unit > time.Second && m > mostWritten {
+			continue
+		}
 		d := len(strings.TrimRight(strconv.FormatInt(m, 10), "0"))
 		if d < digits && digits > 2 {
 			n, per, digits = m, unit, d

@@ -24,8 +24,6 @@ const (
 // Region is what a recording leaves of a kind. Its boxes together hold every policy that is not refuted.
 type Region struct {
 	Kind *Kind
-	// Beside is another limit that must admit too; nil for none.
-	Beside *Region
 	// Each live box has a point that is not refuted. A doubtful box is only not refuted as a whole. The
 	// smallest doubtful boxes are divided first, so there are never many.
 	Live, Doubtful []Box
@@ -40,6 +38,9 @@ type Region struct {
 	Broad bool
 	// Sharp tells that the ends of what is left are narrowed too, since no experiment follows.
 	Sharp bool
+	// Blur is what clocks and answers leave open of an instant. A bucket that recovers sooner explains any
+	// denial by chance, so it is given up until nothing else is left.
+	Blur time.Duration
 	// Parts is into how many boxes the live boxes are divided; 0: MostLive.
 	Parts int
 	// Over tells that the judge was asked for long enough.
@@ -62,20 +63,12 @@ func (r *Region) Empty() bool { return len(r.Live)+len(r.Doubtful) == 0 }
 // Hull returns the box around all that is left.
 func (r *Region) Hull() Box { return hull(append(slices.Clone(r.Live), r.Doubtful...)) }
 
-// With returns policies of r, together with all that is left of the other limit.
-func (r *Region) With(p spec.Policy) spec.Limit {
-	if r.Beside == nil {
-		return spec.Limit{p}
-	}
-	return spec.Limit{p, r.Beside.Kind.Policy(r.Beside.Hull())}
-}
-
 // parts is into how many boxes the live boxes are divided.
 func (r *Region) parts() int { return cmp.Or(r.Parts, MostLive) }
 
 // asUrgent has r judged for as long and as deeply as of.
 func (r *Region) asUrgent(of *Region) {
-	r.Shallow, r.Broad, r.Parts = of.Shallow, of.Broad, of.Parts
+	r.Shallow, r.Broad, r.Parts, r.Blur = of.Shallow, of.Broad, of.Parts, of.Blur
 	r.Over, r.Asker = of.Over, of.Asker
 }
 
@@ -91,7 +84,7 @@ func (r *Region) split(slow time.Duration) []*Region {
 	}
 	var out []*Region
 	for _, k := range r.Kind.Parts {
-		out = append(out, &Region{Kind: k, Beside: r.Beside, Live: slices.Concat(r.Live, r.Doubtful),
+		out = append(out, &Region{Kind: k, Live: slices.Concat(r.Live, r.Doubtful),
 			Tried: slices.Clone(r.Tried), Fine: r.Fine})
 	}
 	return out
@@ -103,6 +96,8 @@ func (r *Region) take(tl *timeline.Timeline, boxes ...Box) {
 		switch {
 		case r.Refuted(tl, b):
 			r.Last = b
+		case r.Kind.Paced && !r.Fine && b.T2 <= r.Blur/time.Duration(b.Q2):
+			r.Tried = append(r.Tried, b)
 		case !r.stands(tl, b) && !(r.Kind.Searched && b.exact() && r.hit(tl, b)):
 			r.Doubtful = append(r.Doubtful, b)
 		default:
@@ -141,18 +136,8 @@ func (r *Region) Narrow(tl *timeline.Timeline, asked int) {
 	}
 }
 
-// Narrowed narrows r and the limit beside it, each together with all that is left of the other. It returns
-// what is left, by parts of the kind once they are told apart, or else the region that is gone.
+// Narrowed narrows r. It returns what is left, by parts of the kind once they are told apart, or else the region that is gone.
 func (r *Region) Narrowed(tl *timeline.Timeline, asked int) (left []*Region, gone *Region) {
-	if a := r.Beside; a != nil {
-		a.asUrgent(r)
-		if a.Narrow(tl, asked); a.Empty() {
-			if again := a.revived(); again != nil {
-				a.Again = &Region{Kind: r.Kind, Beside: again, Live: r.Live, Doubtful: r.Doubtful, Fine: true}
-			}
-			return nil, a
-		}
-	}
 	if r.Narrow(tl, asked); r.Empty() {
 		r.Again = r.revived()
 		return nil, r
@@ -209,7 +194,7 @@ func (r *Region) revived() *Region {
 	if len(r.Tried) == 0 {
 		return nil
 	}
-	return &Region{Kind: r.Kind, Beside: r.Beside, Doubtful: r.Tried, Fine: true}
+	return &Region{Kind: r.Kind, Doubtful: r.Tried, Fine: true}
 }
 
 // Points returns at most n policies, spread over the live boxes. It includes the doubtful boxes if there are
@@ -260,45 +245,20 @@ func (r *Region) Back(quota int64, t time.Duration) time.Duration {
 }
 
 // Recovery is the longest time in which all that r admits comes back.
-func (r *Region) Recovery() (out time.Duration) {
-	for _, one := range append(Besides([]*Region{r}), r) {
-		h := one.Hull()
-		if out = max(out, h.T2, h.D2); one.Kind.Paced {
-			out = max(out, h.T2*time.Duration(h.Q2))
-		}
+func (r *Region) Recovery() time.Duration {
+	h := r.Hull()
+	if r.Kind.Paced {
+		return max(h.T2, h.T2*time.Duration(h.Q2))
 	}
-	return out
-}
-
-// Text names the kind of a region, or both kinds.
-func (r *Region) Text() string {
-	if r.Beside == nil {
-		return r.Kind.Text
-	}
-	return r.Beside.Kind.Text + " and " + r.Kind.Text
-}
-
-// Rare tells whether the kind of a region is looked for only after the usual ones.
-func (r *Region) Rare() bool {
-	return r.Kind.Seconds || r.Kind.Bans || r.Kind.Base.Start != "" || r.Beside != nil
+	return h.T2
 }
 
 // Standing returns the limit at a point of the first part of the kind that is not refuted; nil where all are.
 func (r *Region) Standing(tl *timeline.Timeline, b Box) spec.Limit {
 	for _, k := range r.Kind.Each() {
-		if l := r.With(k.Policy(b)); !r.Asker.Refuted(tl, l, result.Exact, false) {
+		if l := (spec.Limit{k.Policy(b)}); !r.Asker.Refuted(tl, l, result.Exact, false) {
 			return l
 		}
 	}
 	return nil
-}
-
-// Besides returns the other limits of regions.
-func Besides(regions []*Region) (out []*Region) {
-	for _, r := range regions {
-		if r.Beside != nil {
-			out = append(out, r.Beside)
-		}
-	}
-	return out
 }

@@ -59,7 +59,7 @@ func TestTwoLimitsAreFound(t *testing.T) {
 		"fixed-window,rate=5/s,align=first + fixed-window,rate=30/1m,align=first",
 	} {
 		t.Run(text, func(t *testing.T) {
-			gap(t, "a second, slower limit that nobody states")
+
 			t.Parallel()
 			limit := parsed(t, text)
 			res := Identify(t.Context(), simulate(t, limit, 8), usualBudget())
@@ -82,7 +82,7 @@ func TestBansAreFound(t *testing.T) {
 	if testing.Short() {
 		t.Skip("twenty seconds")
 	}
-	gap(t, "a ban beside a window log")
+
 	for i, text := range []string{"sliding-window-log,rate=4/1s,ban=500ms",
 		"sliding-window-log,rate=10/1s,ban=500ms", "token-bucket,rate=5/s,burst=5,ban=3s"} {
 		if os.Getenv("RLCHECK_SOAK") == "" && i > 0 { // they take long
@@ -139,7 +139,7 @@ func TestALimitThatIsToldBesideIsReached(t *testing.T) {
 				}
 				return
 			}
-			gap(t, "a second limit that is stated and reached")
+
 			c := among(limit, res)
 			if c == nil || c.Beside.Limit[0].Rate.Per != time.Hour || !c.Beside.Stated {
 				t.Errorf("got %s, want the quota of 150 with its hour, which is told", res.Summary())

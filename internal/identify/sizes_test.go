@@ -21,6 +21,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -273,7 +274,8 @@ func asked(t *testing.T, limit spec.Limit, seed uint64, far bool, most int,
 	time.Sleep(time.Duration(s.random.Int64N(int64(time.Hour))))
 	s.started = time.Now()
 	whole := time.Duration(float64(limit[0].Rate.Per) * float64(limit[0].Full()) / float64(limit[0].Rate.N))
-	return identify.Identify(t.Context(), s, identify.Options{Fresh: true,
+	return identify.Identify(t.Context(), s, identify.Options{Fresh: true, Think: 10 * time.Second,
+		Spent:  transport.CPUTime,
 		Budget: identify.Budget{MaxRequests: most, Every: every, MaxTime: 5*time.Minute + 20*whole}})
 }
 

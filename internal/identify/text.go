@@ -328,5 +328,4 @@ func words(class []spec.Algorithm) string {
 }
 
 // notSought is what a SPEC can state and no kind covers.
-const notSought = "three limits at once or more, buckets that a timer fills, limits that forget idle " +
-	"clients (ttl), windows in slots"
+const notSought = "three limits at once or more; rare limits with numbers that nobody writes"

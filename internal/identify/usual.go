@@ -29,20 +29,18 @@ const (
 	confirming = 3
 )
 
-// doubts is how many usual experiments must be explained: some where others may have used the quota before,
-// more where a window of some seconds was found that may be one of a clock of whole seconds.
+// doubts is how many usual experiments must be explained: some, since nothing else shows what a long silence
+// does, and all where the window may be one of a clock of whole seconds, or is none that people would write.
 func (x *search) doubts() int {
 	const from, to = 500 * time.Millisecond, 30 * time.Second
 	for _, r := range x.regions {
 		h := r.Hull()
-		if !r.Kind.Paced && !r.Kind.Seconds && h.T2 > from && h.T1 < to && !x.pace.far {
-			if !h.Round() {
-				return len(usualRests)
-			}
-			return confirming
+		if !r.Kind.Paced && h.T2 > from && h.T1 < to && !x.pace.far &&
+			(!h.Round() || len(x.byTheSecond(r)) > 0) {
+			return len(usualRests)
 		}
 	}
-	if x.o.Fresh { // nothing else shows what a long silence does
+	if x.o.Fresh && x.queue.without != nil { // its delays confirm it
 		return 1
 	}
 	return confirming
@@ -117,8 +115,13 @@ func (x *search) usualRest(whole time.Duration, bucket bool) (time.Duration, boo
 		}
 		until, rests = x.sendUntil(), usualRests[made:]
 	}
-	for _, percent := range rests {
-		if rest := max(whole*percent/100, x.pace.every); x.s.Now()+rest < until {
+	const early = 150 * time.Millisecond
+	for i, percent := range rests {
+		rest := max(whole*percent/100, x.pace.every)
+		if n := time.Duration(made + i); !bucket && n >= confirming && whole > 2*time.Second && n%2 == 0 {
+			rest = whole - early // a clock of whole seconds mostly ended the window before
+		}
+		if x.s.Now()+rest < until {
 			return rest, true
 		}
 	}
@@ -132,7 +135,7 @@ func (x *search) usualExperiment(ctx context.Context, most int) bool {
 	if x.made[usualName] >= min(most, len(usualRests)) || len(likely) == 0 {
 		return false
 	}
-	sure := &Region{Kind: likely[0].Kind, Beside: likely[0].Beside, Live: likely[0].Live}
+	sure := &Region{Kind: likely[0].Kind, Live: likely[0].Live}
 	h, whole := sure.Hull(), sure.Recovery()
 	rest, fits := x.usualRest(whole, sure.Kind.Paced)
 	if fits || x.o.Fresh {
@@ -152,7 +155,7 @@ const overrunName = "overrun"
 // overrun sends as fast as the found limit admits, for more than a quota that is stated beside it. It reports
 // false where none is, or the budget does not reach it.
 func (x *search) overrun(ctx context.Context) bool {
-	if x.rare || x.made[overrunName] > 0 || len(x.regions) == 0 {
+	if x.made[overrunName] > 0 || len(x.regions) == 0 {
 		return false
 	}
 	all := x.beyonds()

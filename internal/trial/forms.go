@@ -94,7 +94,7 @@ func seconds(of []*result.Scenario) []result.Explanation {
 	if window >= longest {
 		return nil
 	}
-	return slices.DeleteFunc(identify.OfWholeSeconds(quota, window), func(e result.Explanation) bool {
+	return slices.DeleteFunc(identify.OfWholeSeconds(quota, window.Truncate(time.Second), window), func(e result.Explanation) bool {
 		return slices.ContainsFunc(of, func(s *result.Scenario) bool {
 			return !identify.ByOneClock(s.Timeline, e.Limit)
 		})
