@@ -248,7 +248,8 @@ func (x *search) candidate(r *Region) (Candidate, bool) {
 // measured is what is left of a kind, without a policy.
 func (x *search) measured(r *Region) Candidate {
 	h := r.Hull()
-	c := Candidate{Text: r.Kind.Text, Class: slices.Clone(r.Kind.Class), Least: h.T1, Most: h.T2, Round: r.Kind.Round(h)}
+	c := Candidate{Text: r.Kind.Text, Class: slices.Clone(r.Kind.Class), Least: h.T1, Most: h.T2,
+		Round: r.Kind.Round(h)}
 	c.Measured.Burst = result.Interval{Lo: float64(h.Q1), Hi: float64(h.Q2), LoSet: true, HiSet: true}
 	c.Measured.Rate = r.Rate(h)
 	return c

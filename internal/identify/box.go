@@ -15,8 +15,8 @@ type Box struct {
 // exact tells whether b is as narrow as the judge divides boxes: one quota, and times within a hundredth.
 func (b Box) exact() bool { return b.Q1 == b.Q2 && b.narrow() }
 
-// Single tells whether b is known as well as an answer must be: the quota to 2 %, and the time so that what is
-// named is near enough to both ends. Or the ends are within slack and units, which no experiment can tell.
+// Single tells whether b is known as well as an answer must be: the quota to 2 %, and the time so that what
+// is named is near enough to both ends. Or the ends are within slack and units, which no experiment tells.
 func (b Box) Single(slack time.Duration, units int64) bool {
 	near := func() bool {
 		t := float64(b.Conventional().T1)

@@ -71,7 +71,8 @@ func Find(ctx context.Context, a ClientsAsker, l Limit, b ClientsBudget) *Found 
 	}
 	f.join()
 	f.out.Timeline.Header = a.Header()
-	f.out.Timeline.Header.Judged = timeline.Terms{Conformance: "upper-bound"} // ways may have limits of their own
+	// ways may have limits of their own
+	f.out.Timeline.Header.Judged = timeline.Terms{Conformance: "upper-bound"}
 	return f.out
 }
 

@@ -94,8 +94,8 @@ func (x *search) aimed() {
 			first = min(first, all[i].FirstByte)
 		}
 	}
-	n, phase, begin, end := int64(-1), "", time.Duration(0), time.Duration(0) // the denial itself took nothing
-	asked := time.Duration(0)
+	var begin, end, asked time.Duration
+	n, phase := int64(-1), "" // the denial itself took nothing
 	for i := range all {
 		if o := &all[i]; o.Sent < first {
 			if n++; o.Phase != phase {

@@ -17,8 +17,8 @@ import (
 )
 
 // Rare kinds are rows of one table. They are asked only where every usual kind is refuted, so that no usual
-// limit gets the name of a rare one. A row makes SPECs of numbers that people write. A replay of the recording
-// ranks them, and the judge tells which stand.
+// limit gets the name of a rare one. A row makes SPECs of numbers that people write. A replay of the
+// recording ranks them, and the judge tells which stand.
 
 // row is a kind of the table.
 type row struct {
@@ -69,7 +69,8 @@ func denied(o timeline.Observation) bool { return o.Outcome == timeline.Denied }
 func lengths(least, most time.Duration) (out []string) {
 	var all []time.Duration
 	for unit := time.Millisecond; unit <= most; unit *= 10 {
-		for _, n := range []time.Duration{10, 20, 30, 50, 15, 25, 40, 60, 12, 35, 45, 70, 75, 80, 90, 18, 21} {
+		for _, n := range []time.Duration{10, 20, 30, 50, 15, 25, 40, 60, 12, 35, 45, 70, 75, 80, 90,
+			18, 21} {
 			all = append(all, n*unit)
 		}
 	}
@@ -133,9 +134,9 @@ func (w row) rates(q int64, end time.Duration) (out []string) {
 	return out
 }
 
-// missed counts the outcomes of a recording that a limit would not have produced, not even a moment earlier or
-// later; at most most+1. With a clock of whole seconds it is the fewest for all places of the seconds. first is
-// the first such denial; -1 for none.
+// missed counts the outcomes of a recording that a limit would not have produced, not even a moment earlier
+// or later; at most most+1. With a clock of whole seconds it is the fewest for all places of the seconds.
+// first is the first such denial; -1 for none.
 func missed(tl *timeline.Timeline, l spec.Limit, most int) (least, first int) {
 	const places = 16
 	exact, clock := slices.Clone(l), func(at time.Duration) time.Duration { return at }
@@ -238,7 +239,8 @@ func (x *search) again(before []Candidate) (out []Candidate) {
 // spanned is the first of some limits of one kind, with the ends of all of them.
 func spanned(all []spec.Limit) Candidate {
 	p := all[0][0]
-	c := Candidate{all: all, Limit: all[0], Class: one(p.Algorithm), Round: true, Least: p.Rate.Per, Most: p.Rate.Per,
+	c := Candidate{all: all, Limit: all[0], Class: one(p.Algorithm), Round: true,
+		Least: p.Rate.Per, Most: p.Rate.Per,
 		BanLeast: p.Ban, BanMost: p.Ban}
 	c.Measured.Burst = result.Interval{Lo: math.Inf(1), LoSet: true, HiSet: true}
 	c.Measured.Rate = c.Measured.Burst
@@ -288,8 +290,8 @@ func (x *search) widen(ctx context.Context) bool {
 	return x.confirm(ctx, made)
 }
 
-// confirm asks for the quota of a rare kind after a silence. Every other time it first uses the quota up without
-// a denial, which may begin a ban.
+// confirm asks for the quota of a rare kind after a silence. Every other time it first uses the quota up
+// without a denial, which may begin a ban.
 func (x *search) confirm(ctx context.Context, made int) bool {
 	l := x.rare[made%len(x.rare)].Limit
 	rest, fills := l[0].Recovery()*usualRests[made]/100, l[0].Rate.Per*time.Duration(l[0].Full())
@@ -329,31 +331,33 @@ const mostBefore = 2
 // overrun. The quota of the second is what was admitted within its window before the first denial that the
 // first limit does not explain.
 func (x *search) pairs() (out []Candidate) {
-	tl, late := x.judged(), x.late()
 	for _, r := range x.trail[:min(len(x.trail), mostBefore)] {
 		for _, b := range append([]Box{r.Hull().Inner()}, r.Points(mostBefore, false)...) {
-			first := r.Kind.Each()[0].Rounded(b)
-			_, i := missed(tl, spec.Limit{first}, len(tl.Observations))
-			if i < 0 || first.Align == spec.AlignUnknown {
-				continue
-			}
-			var found []Candidate
-			for _, f := range simpleForms {
-				var all []spec.Limit
-				for _, w := range x.secondWindows(first.Recovery()) {
-					for _, l := range f.beside(tl, i, w) {
-						if both := (spec.Limit{first, l}); !late() && x.asker.Explains(tl, both) {
-							all = append(all, both)
-						}
-					}
-				}
-				if len(all) > 0 {
-					found = append(found, x.pair(x.measured(r), Candidate{Text: f.text}, all))
-				}
-			}
-			if out = append(out, found...); len(found) > 0 {
+			if found := x.pairsOf(r, r.Kind.Each()[0].Rounded(b)); len(found) > 0 {
+				out = append(out, found...)
 				break
 			}
+		}
+	}
+	return out
+}
+
+// pairsOf returns what stands of pairs with a policy of r.
+func (x *search) pairsOf(r *Region, first spec.Policy) (out []Candidate) {
+	tl, late := x.judged(), x.late()
+	_, i := missed(tl, spec.Limit{first}, len(tl.Observations))
+	if i < 0 || first.Align == spec.AlignUnknown {
+		return nil
+	}
+	for _, f := range simpleForms {
+		var all []spec.Limit
+		for _, l := range f.beside(tl, i, x.secondWindows(first.Recovery())) {
+			if both := (spec.Limit{first, l}); !late() && x.asker.Explains(tl, both) {
+				all = append(all, both)
+			}
+		}
+		if len(all) > 0 {
+			out = append(out, x.pair(x.measured(r), Candidate{Text: f.text}, all))
 		}
 	}
 	return out
@@ -393,24 +397,27 @@ func (x *search) secondWindows(longer time.Duration) (out []time.Duration) {
 		out = append(out, q.Window)
 	}
 	const s, m = time.Second, time.Minute
-	out = append(out, m, time.Hour, 10*s, s, 24*time.Hour, 30*s, 5*m, 10*m, 15*m, 30*m, 2*s, 5*s, 15*s, 20*s, 2*m)
+	out = append(out, m, time.Hour, 10*s, s, 24*time.Hour, 30*s, 5*m, 10*m, 15*m, 30*m, 2*s, 5*s, 15*s,
+		20*s, 2*m)
 	return slices.DeleteFunc(out, func(w time.Duration) bool { return w <= longer })
 }
 
-// beside returns policies of a window that may have denied request i first.
-func (w row) beside(tl *timeline.Timeline, i int, window time.Duration) (out []spec.Policy) {
-	from, all, within := tl.Observations[i].Sent-window, 0, 0
-	for _, o := range tl.Observations[:i] {
-		if o.Outcome == timeline.Allowed {
-			if all++; o.FirstByte >= from {
-				within++
+// beside returns policies of some windows that may have denied request i first.
+func (w row) beside(tl *timeline.Timeline, i int, windows []time.Duration) (out []spec.Policy) {
+	for _, window := range windows {
+		from, all, within := tl.Observations[i].Sent-window, 0, 0
+		for _, o := range tl.Observations[:i] {
+			if o.Outcome == timeline.Allowed {
+				if all++; o.FirstByte >= from {
+					within++
+				}
 			}
 		}
-	}
-	for _, q := range slices.Compact([]int{within, within - 1, all}) {
-		rate := fmt.Sprintf("%d/%s", q, window)
-		if l, err := spec.Parse(fmt.Sprintf(w.form, q, rate)); err == nil {
-			out = append(out, l[0])
+		for _, q := range slices.Compact([]int{within, within - 1, all}) {
+			l, err := spec.Parse(fmt.Sprintf(w.form, q, fmt.Sprintf("%d/%s", q, window)))
+			if err == nil {
+				out = append(out, l[0])
+			}
 		}
 	}
 	return out
@@ -420,9 +427,12 @@ func (w row) beside(tl *timeline.Timeline, i int, window time.Duration) (out []s
 // Laravel; gin-rate-limit and PocketBase; the sliding windows of fiber in version 2 and version 3.
 var coarseKinds = []row{
 	{text: "a fixed window by the first request", form: "fixed-window,rate=%[2]s,align=first,tick=1s"},
-	{text: "a fixed window that every admitted request starts anew", form: "fixed-window,rate=%[2]s,align=first,refresh=admitted,tick=1s"},
-	{text: "a sliding window counter that counts denied requests too", form: "sliding-window-counter,rate=%[2]s,align=first,count=all,rounding=down,tick=1s"},
-	{text: "a sliding window counter that counts denied requests too and rounds up", form: "sliding-window-counter,rate=%[2]s,align=first,count=all,rounding=up,tick=1s"},
+	{text: "a fixed window that every admitted request starts anew",
+		form: "fixed-window,rate=%[2]s,align=first,refresh=admitted,tick=1s"},
+	{text: "a sliding window counter that counts denied requests too",
+		form: "sliding-window-counter,rate=%[2]s,align=first,count=all,rounding=down,tick=1s"},
+	{text: "a sliding window counter that counts denied requests too and rounds up",
+		form: "sliding-window-counter,rate=%[2]s,align=first,count=all,rounding=up,tick=1s"},
 }
 
 // aSecond says what clock such a limiter has.
@@ -431,12 +441,13 @@ const aSecond = ", by a clock of whole seconds"
 // longestCoarse is the longest window by a clock of whole seconds: in longer ones a second explains little.
 const longestCoarse = 30 * time.Second
 
-// OfWholeSeconds returns the limiters of such products with a quota that may explain windows of least to most.
-// Theirs last up to a second less than they say. There are none where the quota is below 1.
+// OfWholeSeconds returns the limiters of such products with a quota that may explain windows of least to
+// most. Theirs last up to a second less than they say. There are none where the quota is below 1.
 func OfWholeSeconds(quota int64, least, most time.Duration) (out []result.Explanation) {
 	for _, k := range coarseKinds {
 		for w := max(least.Truncate(time.Second), time.Second); w < most+time.Second; w += time.Second {
-			if limit, err := spec.Parse(fmt.Sprintf(k.form, quota, fmt.Sprintf("%d/%s", quota, w))); err == nil {
+			limit, err := spec.Parse(fmt.Sprintf(k.form, quota, fmt.Sprintf("%d/%s", quota, w)))
+			if err == nil {
 				out = append(out, result.Explanation{Text: k.text + aSecond, Limit: limit})
 			}
 		}
@@ -450,8 +461,8 @@ func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool {
 	return Asker(nil).BySeconds(tl, limit)
 }
 
-// byTheSecond returns the limiters with a clock of whole seconds that explain the recording as what is left of
-// a kind of windows does; of windows above 10 s none, as few of those refute what a second shortens.
+// byTheSecond returns the limiters with a clock of whole seconds that explain the recording as what is left
+// of a kind of windows does; of windows above 10 s none, as few of those refute what a second shortens.
 func (x *search) byTheSecond(r *Region) []result.Explanation {
 	h, tl, late := r.Hull(), x.judged(), x.late()
 	if !r.Kind.Base.HasWindow() || h.Q1 < h.Q2 || h.T2 > longestCoarse/3 || x.queue.without != nil {

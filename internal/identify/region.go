@@ -136,7 +136,8 @@ func (r *Region) Narrow(tl *timeline.Timeline, asked int) {
 	}
 }
 
-// Narrowed narrows r. It returns what is left, by parts of the kind once they are told apart, or else the region that is gone.
+// Narrowed narrows r. It returns what is left, by parts of the kind once they are told apart, or else the
+// region that is gone.
 func (r *Region) Narrowed(tl *timeline.Timeline, asked int) (left []*Region, gone *Region) {
 	if r.Narrow(tl, asked); r.Empty() {
 		r.Again = r.revived()

@@ -94,7 +94,8 @@ func seconds(of []*result.Scenario) []result.Explanation {
 	if window >= longest {
 		return nil
 	}
-	return slices.DeleteFunc(identify.OfWholeSeconds(quota, window.Truncate(time.Second), window), func(e result.Explanation) bool {
+	all := identify.OfWholeSeconds(quota, window.Truncate(time.Second), window)
+	return slices.DeleteFunc(all, func(e result.Explanation) bool {
 		return slices.ContainsFunc(of, func(s *result.Scenario) bool {
 			return !identify.ByOneClock(s.Timeline, e.Limit)
 		})
