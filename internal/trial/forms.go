@@ -89,9 +89,8 @@ func bans(of []*result.Scenario) []result.Explanation {
 // keeps those for which one clock explains each recording. It returns nil for windows of 30 s or more: there
 // a second explains little.
 func seconds(of []*result.Scenario) []result.Explanation {
-	const longest = 30 * time.Second
 	quota, window := Whole(of[0].Limit[0])
-	if window >= longest {
+	if window >= 30*time.Second {
 		return nil
 	}
 	all := identify.OfWholeSeconds(quota, window.Truncate(time.Second), window)
