@@ -18,13 +18,15 @@ import (
 
 // clientFlags are the flags of `rlcheck check --client`.
 type clientFlags struct {
-	on   bool
-	opts claim.ClientOptions
+	on bool
+	// backoff and breaker are as they were written.
+	backoff, breaker string
+	opts             claim.ClientOptions
 }
 
 // clientOnly are the flags that need --client. notForClients are those that --client excludes.
 var (
-	clientOnly    = []string{"max-attempts", "retry-budget", "same-request"}
+	clientOnly    = []string{"max-attempts", "retry-budget", "same-request", "backoff", "breaker"}
 	notForClients = []string{"limit", "conformance", "partition", "shared", "exact-burst", "burst-resolution",
 		"rate-resolution", "tick", "drift-ppm", "complete", "lag", "log-format", "match", "max-duration",
 		"log-partition", "skip-bad", "wall-error", "zone"}
@@ -41,6 +43,25 @@ func (f *clientFlags) add(cmd *cobra.Command) {
 	fl.IntVar(&f.opts.Budget, "retry-budget", 0,
 		"with --client: the most retries of all clients together, in percent of the first tries "+
 			"(default not judged)")
+	fl.StringVar(&f.backoff, "backoff", "", "with --client: the waits where a denial states none, "+
+		"BASE..MAX[,factor=2][,jitter=50%]: 1s..60s (default only that there are any)")
+	fl.StringVar(&f.breaker, "breaker", "", "with --client: after how many denials in a row a client "+
+		"sends nothing for how long, DENIALS/TIME: 5/30s (default not judged)")
+}
+
+// declared reads what clients say of their waits.
+func (f *clientFlags) declared() (err error) {
+	if f.backoff != "" {
+		if f.opts.Backoff, err = claim.ParseBackoff(f.backoff); err != nil {
+			return cli.Usagef("--backoff %w", err)
+		}
+	}
+	if f.breaker != "" {
+		if f.opts.Breaker, err = claim.ParseBreaker(f.breaker); err != nil {
+			return cli.Usagef("--breaker %w", err)
+		}
+	}
+	return nil
 }
 
 // alone refuses flags that need --client without it.
@@ -63,6 +84,9 @@ func checkClients(e *cli.Env, name string, f checkFlags) error {
 	if o := f.clients.opts; o.MaxAttempts < 0 || o.Budget < 0 {
 		return cli.Usagef("--max-attempts %d, --retry-budget %d: neither may be negative", o.MaxAttempts,
 			o.Budget)
+	}
+	if err := f.clients.declared(); err != nil {
+		return err
 	}
 	outs, err := cli.ParseOutput(f.outputs, checkFormats(), "text")
 	if err != nil {

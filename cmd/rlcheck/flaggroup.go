@@ -23,7 +23,7 @@ var flagGroups = []struct{ title, flags string }{
 		"rate-resolution tick clock-error drift-ppm only-partition"},
 	{"Recordings and logs", "format columns log-format log-partition match max-duration zone skip-bad lag " +
 		"decided-within would-deny complete"},
-	{"Clients", "client max-attempts retry-budget same-request"},
+	{"Clients", "client max-attempts retry-budget same-request backoff breaker"},
 	{"Output", "output run-dir compress live"},
 	{"Agents", "agents"},
 }

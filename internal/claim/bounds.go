@@ -50,8 +50,8 @@ func (s *session) givenUp(r *request) bool {
 		return false
 	}
 	long := timerSlack
-	if due, _, told := clockOf(&s.tl.Header).due(d); told {
-		long = max(long, due-d.FirstByte)
+	if t, ok := clockOf(&s.tl.Header).told(d); ok {
+		long = max(long, t.due-d.FirstByte)
 	}
 	for i := 1; i < len(r.tries); i++ {
 		long = max(long, r.tries[i].Sent-r.tries[i-1].Sent)

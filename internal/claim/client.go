@@ -18,6 +18,9 @@ const (
 	ManyAttempts result.Kind = "too-many-attempts"
 	OverBudget   result.Kind = "over-budget"
 	Storm        result.Kind = "storm"
+	NoWait       result.Kind = "no-wait"
+	ShortBackoff result.Kind = "short-backoff"
+	OpenBreaker  result.Kind = "open-breaker"
 )
 
 // ClientOptions are what is known about the clients. The zero value is usable.
@@ -30,6 +33,9 @@ type ClientOptions struct {
 	MaxAttempts int
 	// Budget is the most retries of all clients together, in percent of the first tries; 0 is not judged.
 	Budget int
+	// Backoff and Breaker are what the clients say of their waits.
+	Backoff Backoff
+	Breaker Breaker
 }
 
 // SameURL says that requests with the same method and URL are tries of one request.
@@ -52,6 +58,12 @@ func JudgeClients(tl *timeline.Timeline, o ClientOptions) (*result.Judgement, []
 	claims := []result.Claim{s.kept(), s.jitter()}
 	if c, judged := s.storm(); judged {
 		claims = append(claims, c)
+	}
+	if c, judged := s.backoff(); judged {
+		claims = append(claims, c)
+	}
+	if o.Breaker != (Breaker{}) {
+		claims = append(claims, s.breaker())
 	}
 	if o.MaxAttempts > 0 {
 		claims = append(claims, s.attempts())

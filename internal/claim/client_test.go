@@ -277,3 +277,147 @@ func TestNoRightClientIsAccused(t *testing.T) {
 		}
 	}
 }
+
+// TestWaitsThatAreToldOtherwise: where no Retry-After can be read, the shortest reading of what a denial says
+// counts.
+func TestWaitsThatAreToldOtherwise(t *testing.T) {
+	const pass, fail, open = result.Pass, result.Fail, result.Inconclusive
+	for _, x := range []struct {
+		name, said string
+		after      int
+		want       result.Verdict
+		text       string
+	}{
+		{"a fraction", "after=2.9", 1, fail, "Retry-After: 2.9"},
+		{"a fraction cut to the second", "after=2.9", 2001, pass, "1 denial had a Retry-After that no client"},
+		{"less than a second", "after=0.493", 1, open, "that no client can read"},
+		{"a list", "after=2814,2", 1, fail, "Retry-After: 2814,2"},
+		{"the shortest of a list", "after=2814,2", 2001, pass, ""},
+		{"a unit", "after=3s", 2500, fail, ""},
+		{"milliseconds", "Retry-After-Ms=1500", 1400, fail, "Retry-After-Ms: 1500"},
+		{"milliseconds, kept", "Retry-After-Ms=1500", 1501, pass, ""},
+		{"the shorter of two", "after=2 Retry-After-Ms=1500", 1501, pass, ""},
+		{"seconds from now", "X-Ratelimit-Reset=3", 900, fail, "reset (x-ratelimit): 3.000 s"},
+		{"seconds from now, kept", "X-Ratelimit-Reset=3", 3001, pass, ""},
+		{"an instant", fmt.Sprint("X-Ratelimit-Reset=", start.Unix()+3), 900, fail, "reset (x-ratelimit): 2.999"},
+		{"the next of two resets", `Ratelimit="a";r=0;t=60,"b";r=0;t=2`, 2001, pass, ""},
+		{"RateLimit", `Ratelimit="a";r=0;t=2`, 900, fail, "reset (ratelimit-08)"},
+		{"a reset beside what is no wait", "after=soon X-Ratelimit-Reset=3", 900, fail, "reset (x-ratelimit)"},
+		{"a body in seconds", `body={"retryDelay":"2s"}`, 900, fail, "retryDelay: 2s in its body"},
+		{"a body that may count milliseconds", `body={"retry_after":900}`, 901, pass, ""},
+	} {
+		tl := read(t, fmt.Sprintf("0 a / 429 key=1 %s\n%d a / 200 key=1", x.said, x.after))
+		for i, f := range tl.Observations[0].Fields {
+			if f.Name == "body" {
+				tl.Observations[0].Body = tl.Observations[0].Fields[i].Value
+			}
+		}
+		_, claims := JudgeClients(tl, ClientOptions{})
+		c := claimed(t, claims, result.ClaimClientWaits)
+		all := c.Text
+		for _, f := range c.Findings {
+			all += " " + f.Text
+		}
+		if c.Verdict != x.want || !strings.Contains(all, x.text) {
+			t.Errorf("%s: got %v (%s), want %v with %q", x.name, c.Verdict, all, x.want, x.text)
+		}
+	}
+}
+
+// tries is one request that is denied without a wait, and tried again after some milliseconds each.
+func tries(key string, gaps ...float64) string {
+	at, out := 0.0, ""
+	for i, gap := range append(gaps, 0) {
+		out += fmt.Sprintf("%g a / 429 key=%s\n", at, key)
+		if i < len(gaps) {
+			at += gap + 0.1
+		}
+	}
+	return out
+}
+
+func TestBackoff(t *testing.T) {
+	const pass, fail = result.Pass, result.Fail
+	for _, x := range []struct {
+		name, backoff string
+		gaps          []float64
+		want          result.Verdict
+		text          string
+	}{
+		{"never waits", "", []float64{1, 1, 1, 1, 1, 1, 1, 1}, fail, "8 of 8 retries"},
+		{"waits after one", "", []float64{1, 1, 1, 500, 1, 1, 1, 1}, pass, ""},
+		{"one of ten came late", "", []float64{1, 1, 1, 500, 1, 1, 1, 1, 1, 1}, fail, "9 of 10 retries"},
+		{"waits", "", []float64{100, 200, 400, 800, 1600, 3200, 5000, 5000}, pass, "8 waits"},
+		{"doubles", "1s..4s", []float64{1000, 2000, 4000, 4000}, pass, ""},
+		{"does not double", "1s..4s", []float64{1000, 1000}, fail, "declared are at least 2.000 s"},
+		{"stops too low", "1s..4s", []float64{1000, 2000, 3000}, fail, "declared are at least 4.000 s"},
+		{"within its jitter", "1s..4s,jitter=50%", []float64{500, 1000, 2000}, pass, ""},
+		{"below its jitter", "1s..4s,jitter=50%", []float64{400, 1000, 2000}, fail, "at least 0.500 s"},
+		{"by another factor", "1s..9s,factor=3", []float64{1000, 3000, 9000}, pass, ""},
+	} {
+		o := ClientOptions{}
+		if x.backoff != "" {
+			var err error
+			if o.Backoff, err = ParseBackoff(x.backoff); err != nil {
+				t.Fatal(err)
+			}
+		}
+		_, claims := JudgeClients(read(t, tries("1", x.gaps...)), o)
+		c := claimed(t, claims, result.ClaimClientBackoff)
+		text := c.Text
+		if len(c.Findings) > 0 {
+			text = c.Findings[0].Text
+		}
+		if c.Verdict != x.want || !strings.Contains(text, x.text) {
+			t.Errorf("%s: got %v (%s), want %v with %q", x.name, c.Verdict, text, x.want, x.text)
+		}
+	}
+	// Too few waits say nothing, and without names of requests nobody is accused.
+	for _, text := range []string{tries("1", 1, 1, 1), strings.ReplaceAll(tries("1", 1, 1, 1, 1, 1, 1, 1, 1),
+		"key=1", "")} {
+		_, claims := JudgeClients(read(t, text), ClientOptions{})
+		if slices.ContainsFunc(claims, func(c result.Claim) bool { return c.Kind == result.ClaimClientBackoff }) {
+			t.Errorf("got a claim on %q", text)
+		}
+	}
+	for _, bad := range []string{"", "1s", "2s..1s", "1s..2s,factor=0", "1s..2s,jitter=5", "1s..2s,x=1", "0s..1s"} {
+		if _, err := ParseBackoff(bad); err == nil {
+			t.Errorf("%q: got no error", bad)
+		}
+	}
+}
+
+func TestBreaker(t *testing.T) {
+	const pass, fail, open = result.Pass, result.Fail, result.Inconclusive
+	const three = "0 a / 429 key=1\n10 a / 429 key=2\n20 a / 429 key=3\n"
+	for _, x := range []struct {
+		name, text string
+		want       result.Verdict
+	}{
+		{"kept", three + "1030 a / 200 key=4", pass},
+		{"a timer may be early", three + "1005 a / 200 key=4", pass},
+		{"sends while it is open", three + "900 a / 200 key=4", fail},
+		{"two denials open nothing", "0 a / 429 key=1\n10 a / 429 key=2\n900 a / 200 key=4", open},
+		{"an admission between them", "0 a / 429 key=1\n10 a / 429 key=2\n15 a / 200 key=3\n20 a / 429 key=3\n" +
+			"900 a / 200 key=4", open},
+		{"another client", three + "900 b / 200 key=4\n1030 a / 200 key=4", pass},
+		{"what was under way is no evidence", "0 a / 429 key=1\n10 a / 429 key=2\n20 a / 429 key=3 took=5\n" +
+			"28 a / 429 key=4\n1100 a / 200 key=4", pass},
+		{"an admission closes it", three[:len(three)-len("20 a / 429 key=3\n")] +
+			"14 a / 200 key=5 took=50\n20 a / 429 key=3\n100 a / 200 key=6\n1100 a / 200 key=4", pass},
+		{"a probe opens it again", three + "1030 a / 429 key=4\n1500 a / 200 key=5", fail},
+	} {
+		_, claims := JudgeClients(read(t, x.text), ClientOptions{Breaker: Breaker{3, time.Second}})
+		if c := claimed(t, claims, result.ClaimClientBreaker); c.Verdict != x.want {
+			t.Errorf("%s: got %v (%s %v), want %v", x.name, c.Verdict, c.Text, c.Findings, x.want)
+		}
+	}
+	if b, err := ParseBreaker("5/30s"); err != nil || b != (Breaker{5, 30 * time.Second}) {
+		t.Errorf("got %v, %v", b, err)
+	}
+	for _, bad := range []string{"", "5", "0/1s", "5/0s", "x/1s"} {
+		if _, err := ParseBreaker(bad); err == nil {
+			t.Errorf("%q: got no error", bad)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -27,10 +26,9 @@ type clientWait struct {
 	denial, retry *timeline.Observation
 	// try is the number of the denial among the tries of its request, from 1.
 	try int
-	// told tells that the denial stated a wait, date that it stated it as a date. due is when the wait was
-	// over.
-	told, date bool
-	due        time.Duration
+	// told: the denial stated a wait, which is wait.
+	told bool
+	wait deadline
 	// sure tells that the retry is a retry for certain, and was sent after the denial arrived.
 	sure bool
 }
@@ -39,14 +37,14 @@ type clientWait struct {
 func (w *clientWait) gap() time.Duration { return w.retry.Sent - w.denial.FirstByte }
 
 // length is the stated wait.
-func (w *clientWait) length() time.Duration { return w.due - w.denial.FirstByte }
+func (w *clientWait) length() time.Duration { return w.wait.due - w.denial.FirstByte }
 
 // early is by how much the retry came too early. It is 0 or negative if it did not.
 func (w *clientWait) early() time.Duration {
 	if !w.told {
 		return 0
 	}
-	return w.due - timerSlack - w.retry.Sent
+	return w.wait.due - timerSlack - w.retry.Sent
 }
 
 // waits returns the waits of a request.
@@ -58,7 +56,7 @@ func (r *request) waits(c clock) []clientWait {
 			continue
 		}
 		w := clientWait{denial: d, retry: next, try: i}
-		w.due, w.date, w.told = c.due(d)
+		w.wait, w.told = c.told(d)
 		// A request that was sent while the denial was under way is not a retry. That way is taken to be no
 		// longer than the server needed for the denial.
 		w.sure = r.sure && w.gap() > d.FirstByte-d.Sent
@@ -67,39 +65,16 @@ func (r *request) waits(c clock) []clientWait {
 	return out
 }
 
-// due returns when the wait that a denial states is over, on the reading kindest to the client. ok is false
-// if the denial states no wait, or none that a client can read.
-func (c clock) due(d *timeline.Observation) (due time.Duration, date, ok bool) {
-	value, ok := d.Fields.Get("Retry-After")
-	ra, err := headers.ParseRetryAfter(value)
-	if !ok || err != nil {
-		return 0, false, false
-	}
-	if !ra.IsDate {
-		w := ra.Wait(time.Time{})
-		return d.FirstByte + min(w, 1<<61), false, w > 0
-	}
-	due = 1 << 61
-	if !c.started.IsZero() {
-		due = ra.Date.Sub(c.started) - c.err
-	}
-	text, _ := d.Fields.Get("Date")
-	if sent, err := headers.ParseDate(text); err == nil {
-		due = min(due, d.FirstByte+ra.Date.Sub(sent)) // Date is rounded down: never before ra.Date
-		if c.started.IsZero() {
-			due -= time.Second
-		}
-	}
-	return due, true, due < 1<<61 && due > d.FirstByte
-}
-
 // tallied counts the waits of one client, or of all.
-type tallied struct{ kept, dates, early, doubtful, untold int }
+type tallied struct{ kept, dates, early, doubtful, untold, unread int }
 
 // tally counts the waits of a client, or of all clients for "".
 func tally(waits []clientWait, client string) (n tallied) {
 	for i := range waits {
 		w := &waits[i]
+		if w.wait.unread {
+			n.unread++
+		}
 		switch {
 		case client != "" && w.denial.Partition != client:
 		case !w.told:
@@ -110,7 +85,7 @@ func tally(waits []clientWait, client string) (n tallied) {
 			n.doubtful++
 		default:
 			n.kept++
-			if w.date {
+			if w.wait.date {
 				n.dates++
 			}
 		}
@@ -143,6 +118,12 @@ func (s *session) kept() result.Claim {
 	if n.untold > 0 {
 		words += fmt.Sprintf("; %s where a denial stated none", text.Plural(n.untold, "wait"))
 	}
+	unread := ""
+	if n.unread > 0 {
+		unread = fmt.Sprintf("; %s had a Retry-After that no client can read, and its shortest reading counts",
+			text.Plural(n.unread, "denial"))
+	}
+	words += unread
 	var found []result.Finding
 	per := map[string]int{}
 	for i := range s.waits {
@@ -159,19 +140,18 @@ func (s *session) kept() result.Claim {
 	case n.doubtful > 0:
 		return tooFew(result.ClaimClientWaits, words+"; "+n.doubt())
 	case n.kept == 0:
-		return tooFew(result.ClaimClientWaits, "no retry after a denial with a wait was seen")
+		return tooFew(result.ClaimClientWaits, "no retry after a denial with a wait was seen"+unread)
 	}
 	return settle(result.ClaimClientWaits, words, n.kept+n.early, "retries after a stated wait", found...)
 }
 
 // finding returns the proof that a retry came too early.
 func (w *clientWait) finding() result.Finding {
-	value, _ := w.denial.Fields.Get("Retry-After")
-	text := fmt.Sprintf("%s, #%d, came %s after denial #%d, which said Retry-After: %s: %s too early",
-		url(w.retry), w.retry.Seq, text.Seconds(w.gap()), w.denial.Seq, value,
-		text.Seconds(w.due-w.retry.Sent))
+	text := fmt.Sprintf("%s, #%d, came %s after denial #%d, which said %s: %s too early",
+		url(w.retry), w.retry.Seq, text.Seconds(w.gap()), w.denial.Seq, w.wait.said,
+		text.Seconds(w.wait.due-w.retry.Sent))
 	f := finding(EarlyRetry, w.gap().Milliseconds(), w.length().Milliseconds(), text, w.denial, w.retry)
-	if w.date {
+	if w.wait.date {
 		f.Rule = "RA-ALL-DATES"
 	}
 	return f

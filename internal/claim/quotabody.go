@@ -62,16 +62,26 @@ func (j *quotaJudge) toldBody(id string) result.Claim {
 // member is a number or text of a body, with the name that the body gives it.
 type member struct{ name, value string }
 
-// number returns the value as a number.
+// number returns the value as a number, a duration in seconds.
 func (m member) number() (float64, bool) {
+	if d, err := time.ParseDuration(m.value); err == nil && m.spelled() {
+		return d.Seconds(), true
+	}
 	x, err := strconv.ParseFloat(m.value, 64)
 	return x, err == nil && !math.IsInf(x, 0) && !math.IsNaN(x)
 }
 
+// spelled tells whether the value has a unit, as that of RetryInfo of Google has: 42s.
+func (m member) spelled() bool { return strings.HasSuffix(m.value, "s") }
+
+// inSeconds tells whether a wait surely counts seconds.
+func (m member) inSeconds() bool { return m.spelled() || plainName(m.name) == "retryafterseconds" }
+
 // aliases are the names of the members that are read, in lower case without dashes and underscores.
 var aliases = map[string]string{
 	"retryafter": "retryafter", "retryafterseconds": "retryafter", "retryin": "retryafter",
-	"limit": "limit", "window": "window", "windowseconds": "window",
+	"retrydelay": "retryafter",
+	"limit":      "limit", "window": "window", "windowseconds": "window",
 	"resetat": "resetat", "resettime": "resetat", "resetsat": "resetat",
 	"status": "status", "statuscode": "status",
 }
@@ -204,7 +214,7 @@ func (j *quotaJudge) aloneWait(o *timeline.Observation, x member, n float64) str
 			"admission in between", again.Seq, Seconds(again.Sent-o.FirstByte, time.Millisecond))
 	}
 	need, ok := j.LongestNeed(o, Wait{})
-	if !ok || n <= need.Seconds() || plainName(x.name) != "retryafterseconds" && !denied(n/1000) {
+	if !ok || n <= need.Seconds() || !x.inSeconds() && !denied(n/1000) {
 		return ""
 	}
 	return says + ", and at most " + Seconds(need, time.Second) + " could be needed"

@@ -124,7 +124,7 @@ func grouped(waits []clientWait) []*clientGroup {
 		w := &waits[i]
 		key, place := w.try, float64(w.gap())
 		if w.told {
-			key, place = 0, float64(w.retry.Sent-w.due)/float64(max(w.length(), time.Second))
+			key, place = 0, float64(w.retry.Sent-w.wait.due)/float64(max(w.length(), time.Second))
 		}
 		if w.told && (place < -0.5 || !w.sure && w.early() > 0) || !w.told && !w.sure {
 			continue
@@ -161,7 +161,7 @@ func (g *clientGroup) onTheirOwn() bool {
 			length, late = min(length, w.gap()), never
 			continue
 		}
-		length, late = min(length, w.length()), max(late, w.retry.Sent-w.due)
+		length, late = min(length, w.length()), max(late, w.retry.Sent-w.wait.due)
 	}
 	return late <= share(length) || last-first >= share(length)
 }
@@ -177,7 +177,7 @@ func (g *clientGroup) finding() result.Finding {
 		of = append(of, w.retry)
 		past := w.gap()
 		if w.told {
-			past = w.retry.Sent - w.due
+			past = w.retry.Sent - w.wait.due
 		}
 		low, high = min(low, past), max(high, past)
 	}
@@ -239,10 +239,10 @@ func wavesOf(waits []clientWait) []wave {
 			told = append(told, w)
 		}
 	}
-	slices.SortStableFunc(told, func(a, b *clientWait) int { return cmp.Compare(a.due, b.due) })
+	slices.SortStableFunc(told, func(a, b *clientWait) int { return cmp.Compare(a.wait.due, b.wait.due) })
 	var out []wave
 	for _, w := range told {
-		if n := len(out); n > 0 && w.due-out[n-1][0].due <= together {
+		if n := len(out); n > 0 && w.wait.due-out[n-1][0].wait.due <= together {
 			out[n-1] = append(out[n-1], w)
 			continue
 		}
@@ -256,10 +256,10 @@ func wavesOf(waits []clientWait) []wave {
 func (v wave) finding() (f result.Finding, width float64, onTime bool) {
 	slices.SortStableFunc(v, func(a, b *clientWait) int { return cmp.Compare(a.retry.Sent, b.retry.Sent) })
 	at := make([]time.Duration, len(v))
-	length, due := v[0].length(), [2]time.Duration{v[0].due, v[0].due}
+	length, due := v[0].length(), [2]time.Duration{v[0].wait.due, v[0].wait.due}
 	for i, w := range v {
 		at[i], length = w.retry.Sent, min(length, w.length())
-		due[0], due[1] = min(due[0], w.due), max(due[1], w.due)
+		due[0], due[1] = min(due[0], w.wait.due), max(due[1], w.wait.due)
 	}
 	from, to := narrowest(at, func(a, b time.Duration) float64 { return float64(b - a) })
 	var of []*timeline.Observation

@@ -8,16 +8,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// recordedFields are the fields of an answer that a Recorder keeps beside those of quotas. requestFields are
-// those of a request: the fields that name one request in all its tries, and the software of the client.
-var (
-	recordedFields = append([]string{"Retry-After", "Date"}, quotaFields...)
-	requestFields  = []string{"Idempotency-Key", "X-Idempotency-Key", "X-Request-Id", "Request-Id",
-		"X-Correlation-Id", "User-Agent"}
-)
+// requestFields are the fields of a request that a Recorder keeps: those that name one request in all its
+// tries, and the software of the client.
+var requestFields = []string{"Idempotency-Key", "X-Idempotency-Key", "X-Request-Id", "Request-Id",
+	"X-Correlation-Id", "User-Agent"}
 
 // Recorder is an http.Handler that lets a Target answer, and records what its clients did as a timeline.
 // sent_ns is the instant at which a request had arrived. first_byte_ns is the instant at which its answer was
@@ -135,8 +133,8 @@ func (r *Recorder) answered(o *timeline.Observation, x *overheard) {
 	case x.status >= 200 && x.status < 300: // HEAD
 		o.Outcome = timeline.Allowed
 	}
-	for _, name := range recordedFields {
-		if v := x.Header().Values(name); len(v) > 0 {
+	for name, v := range x.Header() {
+		if name == "Date" || headers.Suggests(name) {
 			o.Fields = append(o.Fields, timeline.Field{Name: name, Value: valid(strings.Join(v, ", "))})
 		}
 	}

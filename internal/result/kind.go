@@ -46,6 +46,8 @@ const (
 	ClaimClientWaits         ClaimKind = "client-waits"
 	ClaimClientJitter        ClaimKind = "client-jitter"
 	ClaimClientStorm         ClaimKind = "client-storm"
+	ClaimClientBackoff       ClaimKind = "client-backoff"
+	ClaimClientBreaker       ClaimKind = "client-breaker"
 	ClaimClientAttempts      ClaimKind = "client-attempts"
 	ClaimClientBudget        ClaimKind = "client-budget"
 )
@@ -139,12 +141,16 @@ var claimKinds = []explained[ClaimKind]{
 	{ClaimOneLimiter, "All recordings of a run were made by one limiter: some value of each declared " +
 		"range fits all of them."},
 	{ClaimClientWaits, "check --client: no retry comes before the time that its denial stated, in " +
-		"seconds or as a date (RFC 9110 section 10.2.3). Up to 20 ms too early counts as kept, because " +
+		"seconds or as a date (RFC 9110 section 10.2.3), or else by a reset or in its body. Up to 20 ms too early counts as kept, because " +
 		"timers are that coarse."},
 	{ClaimClientJitter, "check --client: the retries of a client spread after the stated time. Eight " +
 		"or more retries that differ by no more than 1 % of the wait have no jitter."},
 	{ClaimClientStorm, "check --client: retries that are due at once do not come at once. Eight or more " +
 		"within 10 ms, or 1 % of the wait, are a storm."},
+	{ClaimClientBackoff, "check --client: a client waits where a denial states no wait, at least as long as " +
+		"--backoff says. Eight or more retries within 20 ms of their denials are no wait."},
+	{ClaimClientBreaker, "check --client: after as many denials in a row as --breaker says, a client sends " +
+		"nothing for the time that it says."},
 	{ClaimClientAttempts, "check --client: no request is tried more often than --max-attempts says, " +
 		"and some requests were seen to be given up."},
 	{ClaimClientBudget, "check --client: all clients together send no more retries than --retry-budget " +
