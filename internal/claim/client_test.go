@@ -289,7 +289,8 @@ func TestWaitsThatAreToldOtherwise(t *testing.T) {
 		text       string
 	}{
 		{"a fraction", "after=2.9", 1, fail, "Retry-After: 2.9"},
-		{"a fraction cut to the second", "after=2.9", 2001, pass, "1 denial had a Retry-After that no client"},
+		{"a fraction cut to the second", "after=2.9", 2001, pass,
+			"1 denial had a Retry-After that no client"},
 		{"less than a second", "after=0.493", 1, open, "that no client can read"},
 		{"a list", "after=2814,2", 1, fail, "Retry-After: 2814,2"},
 		{"the shortest of a list", "after=2814,2", 2001, pass, ""},
@@ -299,10 +300,12 @@ func TestWaitsThatAreToldOtherwise(t *testing.T) {
 		{"the shorter of two", "after=2 Retry-After-Ms=1500", 1501, pass, ""},
 		{"seconds from now", "X-Ratelimit-Reset=3", 900, fail, "reset (x-ratelimit): 3.000 s"},
 		{"seconds from now, kept", "X-Ratelimit-Reset=3", 3001, pass, ""},
-		{"an instant", fmt.Sprint("X-Ratelimit-Reset=", start.Unix()+3), 900, fail, "reset (x-ratelimit): 2.999"},
+		{"an instant", fmt.Sprint("X-Ratelimit-Reset=", start.Unix()+3), 900, fail,
+			"reset (x-ratelimit): 2.999"},
 		{"the next of two resets", `Ratelimit="a";r=0;t=60,"b";r=0;t=2`, 2001, pass, ""},
 		{"RateLimit", `Ratelimit="a";r=0;t=2`, 900, fail, "reset (ratelimit-08)"},
-		{"a reset beside what is no wait", "after=soon X-Ratelimit-Reset=3", 900, fail, "reset (x-ratelimit)"},
+		{"a reset beside what is no wait", "after=soon X-Ratelimit-Reset=3", 900, fail,
+			"reset (x-ratelimit)"},
 		{"a body in seconds", `body={"retryDelay":"2s"}`, 900, fail, "retryDelay: 2s in its body"},
 		{"a body that may count milliseconds", `body={"retry_after":900}`, 901, pass, ""},
 	} {
@@ -376,11 +379,13 @@ func TestBackoff(t *testing.T) {
 	for _, text := range []string{tries("1", 1, 1, 1), strings.ReplaceAll(tries("1", 1, 1, 1, 1, 1, 1, 1, 1),
 		"key=1", "")} {
 		_, claims := JudgeClients(read(t, text), ClientOptions{})
-		if slices.ContainsFunc(claims, func(c result.Claim) bool { return c.Kind == result.ClaimClientBackoff }) {
+		if slices.ContainsFunc(claims,
+			func(c result.Claim) bool { return c.Kind == result.ClaimClientBackoff }) {
 			t.Errorf("got a claim on %q", text)
 		}
 	}
-	for _, bad := range []string{"", "1s", "2s..1s", "1s..2s,factor=0", "1s..2s,jitter=5", "1s..2s,x=1", "0s..1s"} {
+	for _, bad := range []string{"", "1s", "2s..1s", "1s..2s,factor=0", "1s..2s,jitter=5", "1s..2s,x=1",
+		"0s..1s"} {
 		if _, err := ParseBackoff(bad); err == nil {
 			t.Errorf("%q: got no error", bad)
 		}
@@ -398,8 +403,9 @@ func TestBreaker(t *testing.T) {
 		{"a timer may be early", three + "1005 a / 200 key=4", pass},
 		{"sends while it is open", three + "900 a / 200 key=4", fail},
 		{"two denials open nothing", "0 a / 429 key=1\n10 a / 429 key=2\n900 a / 200 key=4", open},
-		{"an admission between them", "0 a / 429 key=1\n10 a / 429 key=2\n15 a / 200 key=3\n20 a / 429 key=3\n" +
-			"900 a / 200 key=4", open},
+		{"an admission between them",
+			"0 a / 429 key=1\n10 a / 429 key=2\n15 a / 200 key=3\n20 a / 429 key=3\n" +
+				"900 a / 200 key=4", open},
 		{"another client", three + "900 b / 200 key=4\n1030 a / 200 key=4", pass},
 		{"what was under way is no evidence", "0 a / 429 key=1\n10 a / 429 key=2\n20 a / 429 key=3 took=5\n" +
 			"28 a / 429 key=4\n1100 a / 200 key=4", pass},

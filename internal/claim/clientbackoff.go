@@ -15,7 +15,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Backoff is how long a client says that it waits where a denial states no wait. The zero value is not judged.
+// Backoff is how long a client says that it waits where a denial states no wait. The zero value is not
+// judged.
 type Backoff struct {
 	// Base is the first wait. Each further one of a request is Factor times as long, at most Max.
 	Base, Max time.Duration
@@ -24,8 +25,8 @@ type Backoff struct {
 	Jitter float64
 }
 
-// ParseBackoff reads BASE..MAX[,factor=F][,jitter=SHARE%], such as 1s..60s,jitter=50%. The factor is 2 and the
-// jitter 0% by default.
+// ParseBackoff reads BASE..MAX[,factor=F][,jitter=SHARE%], such as 1s..60s,jitter=50%. The factor is 2 and
+// the jitter 0% by default.
 func ParseBackoff(s string) (b Backoff, err error) {
 	span, more, _ := strings.Cut(s, ",")
 	from, to, ranged := strings.Cut(span, "..")
@@ -45,10 +46,12 @@ func ParseBackoff(s string) (b Backoff, err error) {
 			ranged = false
 		}
 	}
-	right := b.Base > 0 && b.Base <= b.Max && b.Factor >= 1 && b.Factor <= 1000 && b.Jitter >= 0 && b.Jitter <= 1
+	right := b.Base > 0 && b.Base <= b.Max && b.Factor >= 1 && b.Factor <= 1000 && b.Jitter >= 0 &&
+		b.Jitter <= 1
 	if cmp.Or(bad[:]...) != nil || !ranged || !right {
-		return Backoff{}, fmt.Errorf("%q: a backoff is BASE..MAX, with factor=F and jitter=SHARE%% behind it "+
-			"(1s..60s,jitter=50%%)", s)
+		return Backoff{},
+			fmt.Errorf("%q: a backoff is BASE..MAX, with factor=F and jitter=SHARE%% behind it "+
+				"(1s..60s,jitter=50%%)", s)
 	}
 	return b, nil
 }
@@ -59,9 +62,9 @@ func (b Backoff) least(try int) time.Duration {
 	return time.Duration(wait * (1 - b.Jitter))
 }
 
-// backoff judges the waits after denials that state none. A client of eight or more such waits, nine of ten of
-// which are over within the slack of a timer, waits for nothing. If a backoff is declared, no wait is shorter.
-// judged is false if no client has so many of these waits, and no backoff is declared.
+// backoff judges the waits after denials that state none. A client of eight or more such waits, nine of ten
+// of which are over within the slack of a timer, waits for nothing. If a backoff is declared, no wait is
+// shorter. judged is false if no client has so many of these waits, and no backoff is declared.
 func (s *session) backoff() (c result.Claim, judged bool) {
 	const kind = result.ClaimClientBackoff
 	own := map[string][]*clientWait{}
@@ -87,10 +90,7 @@ func (s *session) backoff() (c result.Claim, judged bool) {
 			}
 			least := s.opts.Backoff.least(w.try)
 			if declared && w.gap()+timerSlack < least {
-				found = append(found, finding(ShortBackoff, w.gap().Milliseconds(), least.Milliseconds(),
-					fmt.Sprintf("%s, #%d, came %s after denial %d of its request (#%d), which stated no wait: "+
-						"declared are at least %s", url(w.retry), w.retry.Seq, text.Seconds(w.gap()), w.try,
-						w.denial.Seq, text.Seconds(least)), w.denial, w.retry))
+				found = append(found, w.tooShort(least))
 			}
 		}
 		if len(waits) >= leastWaits && 10*len(short) >= 9*len(waits) {
@@ -101,6 +101,14 @@ func (s *session) backoff() (c result.Claim, judged bool) {
 		text.Seconds(longest))
 	return settle(kind, what, n, "retries after denials that stated no wait",
 		found[:min(len(found), findingsMax)]...), declared || n > 0
+}
+
+// tooShort returns the finding of a wait that is shorter than declared.
+func (w *clientWait) tooShort(least time.Duration) result.Finding {
+	return finding(ShortBackoff, w.gap().Milliseconds(), least.Milliseconds(),
+		fmt.Sprintf("%s, #%d, came %s after denial %d of its request (#%d), which stated no wait: declared "+
+			"are at least %s", url(w.retry), w.retry.Seq, text.Seconds(w.gap()), w.try, w.denial.Seq,
+			text.Seconds(least)), w.denial, w.retry)
 }
 
 // waitless returns the finding of a client that does not wait.
@@ -114,7 +122,8 @@ func waitless(short []*clientWait, of int) result.Finding {
 		"wait came within %s: the client does not wait at all", len(short), of, text.Brief(longest)), all...)
 }
 
-// Breaker is after how many denials in a row a client sends nothing for a while. The zero value is not judged.
+// Breaker is after how many denials in a row a client sends nothing for a while. The zero value is not
+// judged.
 type Breaker struct {
 	Denials int
 	Open    time.Duration
@@ -156,7 +165,8 @@ func (s *session) breaker() result.Claim {
 	if opened == 0 && len(found) == 0 {
 		return tooFew(kind, fmt.Sprintf("no client had %d denials in a row", s.opts.Breaker.Denials))
 	}
-	return settle(kind, fmt.Sprintf("the breaker opened %s", text.Plural(opened, "time")), max(opened, len(found)),
+	return settle(kind, fmt.Sprintf("the breaker opened %s", text.Plural(opened, "time")), max(opened,
+		len(found)),
 		"breakers that opened", found[:min(len(found), findingsMax)]...)
 }
 

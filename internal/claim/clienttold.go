@@ -60,8 +60,8 @@ func (c clock) dueOf(ra headers.RetryAfter, d *timeline.Observation) time.Durati
 	return c.at(ra.Date, d)
 }
 
-// at returns when an instant that d states has come, on the clock of the recording or of its Date: whichever is
-// earlier.
+// at returns when an instant that d states has come, on the clock of the recording or of its Date: whichever
+// is earlier.
 func (c clock) at(instant time.Time, d *timeline.Observation) time.Duration {
 	due := never
 	if !c.started.IsZero() {
@@ -104,14 +104,15 @@ func (c clock) resets(d *timeline.Observation) (due time.Duration, said string) 
 			at = c.at(q.ResetAt, d)
 		}
 		if at > d.FirstByte && at < due {
-			due, said = at, fmt.Sprintf("reset (%s): %s", q.Dialect, Seconds(at-d.FirstByte, time.Millisecond))
+			due, said = at, fmt.Sprintf("reset (%s): %s", q.Dialect, Seconds(at-d.FirstByte,
+				time.Millisecond))
 		}
 	}
 	return due, said
 }
 
-// bodyWait returns the shortest wait that the body of a denial may mean, and its name. A number without a unit
-// may count milliseconds.
+// bodyWait returns the shortest wait that the body of a denial may mean, and its name. A number without a
+// unit may count milliseconds.
 func bodyWait(d *timeline.Observation) (w time.Duration, said string) {
 	m, ok := membersOf(d)["retryafter"]
 	n, isNumber := m.number()

@@ -120,8 +120,8 @@ func (s *session) kept() result.Claim {
 	}
 	unread := ""
 	if n.unread > 0 {
-		unread = fmt.Sprintf("; %s had a Retry-After that no client can read, and its shortest reading counts",
-			text.Plural(n.unread, "denial"))
+		unread = fmt.Sprintf("; %s had a Retry-After that no client can read, and its shortest reading "+
+			"counts", text.Plural(n.unread, "denial"))
 	}
 	words += unread
 	var found []result.Finding

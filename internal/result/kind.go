@@ -141,13 +141,14 @@ var claimKinds = []explained[ClaimKind]{
 	{ClaimOneLimiter, "All recordings of a run were made by one limiter: some value of each declared " +
 		"range fits all of them."},
 	{ClaimClientWaits, "check --client: no retry comes before the time that its denial stated, in " +
-		"seconds or as a date (RFC 9110 section 10.2.3), or else by a reset or in its body. Up to 20 ms too early counts as kept, because " +
-		"timers are that coarse."},
+		"seconds or as a date (RFC 9110 section 10.2.3), or else by a reset or in its body. Up " +
+		"to 20 ms too early counts as kept, because timers are that coarse."},
 	{ClaimClientJitter, "check --client: the retries of a client spread after the stated time. Eight " +
 		"or more retries that differ by no more than 1 % of the wait have no jitter."},
 	{ClaimClientStorm, "check --client: retries that are due at once do not come at once. Eight or more " +
 		"within 10 ms, or 1 % of the wait, are a storm."},
-	{ClaimClientBackoff, "check --client: a client waits where a denial states no wait, at least as long as " +
+	{ClaimClientBackoff,
+		"check --client: a client waits where a denial states no wait, at least as long as " +
 		"--backoff says. Eight or more retries within 20 ms of their denials are no wait."},
 	{ClaimClientBreaker, "check --client: after as many denials in a row as --breaker says, a client sends " +
 		"nothing for the time that it says."},
