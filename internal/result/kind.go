@@ -149,7 +149,7 @@ var claimKinds = []explained[ClaimKind]{
 		"within 10 ms, or 1 % of the wait, are a storm."},
 	{ClaimClientBackoff,
 		"check --client: a client waits where a denial states no wait, at least as long as " +
-		"--backoff says. Eight or more retries within 20 ms of their denials are no wait."},
+			"--backoff says. Eight or more retries within 20 ms of their denials are no wait."},
 	{ClaimClientBreaker, "check --client: after as many denials in a row as --breaker says, a client sends " +
 		"nothing for the time that it says."},
 	{ClaimClientAttempts, "check --client: no request is tried more often than --max-attempts says, " +
