@@ -73,6 +73,9 @@ func ofAlgorithms(of []spec.Algorithm) string {
 		return out
 	}
 	if others := names(false); len(others) < 4 {
+		if len(others) == 0 {
+			return "all"
+		}
 		return "all but " + strings.Join(others, ", ")
 	}
 	return strings.Join(names(true), ", ")

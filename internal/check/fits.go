@@ -47,6 +47,15 @@ func Fits(rec *history.Recording, limit spec.Limit) error {
 var ErrUnknownCost = errors.New("the limit admits by the cost of a request, which its answer did not tell " +
 	"(say charge=completion, or unit=request if it counts requests)")
 
+// ErrFree is what a Stream wraps when a request costs nothing, and a policy needs costs to decide.
+var ErrFree = errors.New("the limit admits by the cost of a request, which is at least 1 (say " +
+	"charge=completion, or unit=request if it counts requests)")
+
+// needsCosts tells whether p decides by the cost of a request.
+func needsCosts(p spec.Policy) bool {
+	return p.Charge != spec.ChargeCompletion && p.Unit != spec.UnitRequest
+}
+
 // unitsOf returns the most units that a policy counts for a request at one time, as far as its cost is known.
 func unitsOf(seq int, cost int64, limit spec.Limit) (units int64, err error) {
 	units = max(cost, 0)
@@ -56,7 +65,7 @@ func unitsOf(seq int, cost int64, limit spec.Limit) (units int64, err error) {
 			return 0, fmt.Errorf("check: observation #%d: cost %d: %w", seq, cost, ErrTooLarge)
 		case cost == timeline.CostUnknown && p.Full() >= history.AnyCost:
 			return 0, fmt.Errorf("check: observation #%d: cost unknown: %w", seq, ErrTooLarge)
-		case cost == timeline.CostUnknown && p.Charge != spec.ChargeCompletion && p.Unit != spec.UnitRequest:
+		case cost == timeline.CostUnknown && needsCosts(p):
 			return 0, fmt.Errorf("check: observation #%d: %w", seq, ErrUnknownCost)
 		}
 		units = max(units, p.Reserve)

@@ -124,6 +124,9 @@ func (s *Stream) sound(o *timeline.Observation) error {
 			o.Sent, ErrUnsorted)
 	}
 	counts, err := unitsOf(o.Seq, o.Cost, s.limit)
+	if o.Cost == 0 && err == nil && slices.ContainsFunc(s.limit, needsCosts) {
+		err = fmt.Errorf("check: observation #%d: cost 0: %w", o.Seq, ErrFree)
+	}
 	if s.units += counts; err != nil || s.units < 0 || s.units > history.MaxTime/4 {
 		return cmp.Or(err, fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge))
 	}

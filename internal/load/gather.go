@@ -31,11 +31,19 @@ func (r *recorder) gather(spoken string) *timeline.Timeline {
 		for i := range tl.Observations {
 			transport.CauseReword(&tl.Observations[i], spoken)
 			r.net.Doubt(&tl.Observations[i])
+			r.untold(&tl.Observations[i])
 		}
 	}
 	tl.Header.Notes = r.net.Notes()
 	tl.Header.Phases = transport.KeptPlan(r.s, tl, missing, r.lag)
 	return tl
+}
+
+// untold notes that a request without an outcome did not tell its cost, if answers do.
+func (r *recorder) untold(o *timeline.Observation) {
+	if r.o.Told != nil && o.Outcome == timeline.Unknown {
+		o.Cost = timeline.CostUnknown
+	}
 }
 
 // missing returns how many planned requests of a phase were not sent.

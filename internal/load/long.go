@@ -52,11 +52,12 @@ func (r *recorder) gated() map[string]bool {
 // unroll takes the observations from the journal: all of them if they are few, or their beginning.
 func (r *recorder) unroll(tl *timeline.Timeline, spoken string) {
 	s := r.journal.Finish().From(firstFree(r.s))
-	if spoken != "" || r.net.Doubtful() || r.net.Hasty() {
+	if spoken != "" || r.o.Told != nil || r.net.Doubtful() || r.net.Hasty() {
 		gated := r.gated()
 		s = s.With(func(o *timeline.Observation) {
 			transport.CauseReword(o, spoken)
 			r.net.Doubt(o)
+			r.untold(o)
 			if r.net.Hasty() && gated[o.Phase] && o.Answered {
 				transport.Forget(o, transport.CauseEarly)
 			}

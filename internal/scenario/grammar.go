@@ -54,6 +54,8 @@ func scenarioKind() kind[*draft] {
 			func(s *draft) *[]int { return &s.Allowed }),
 		key("denied", deniedKind(), "Which answers are denials.",
 			func(s *draft) *Denied { return &s.Denied }),
+		key("cost", toldKind(), "Where an answer tells what its request cost.",
+			func(s *draft) *Told { return &s.Cost }),
 		key("phases", list("phases", phaseKind()), "What is sent, one phase after the other.",
 			func(s *draft) *[]phaseDraft { return &s.phases }).must(),
 		key("about", promise,
@@ -116,6 +118,32 @@ func deniedKind() kind[*Denied] {
 	one := 1
 	k.schema.MinProperties = &one
 	return k
+}
+
+// toldKind is the kind of the cost mapping.
+func toldKind() kind[*Told] {
+	path := word("a path is MEMBER.MEMBER", `^[^=\s]+$`)
+	return object("cost", []field[*Told]{
+		key("body", path, "A number in the JSON body: usage.total_tokens.",
+			func(v *Told) *string { return &v.Body }),
+		key("header", word("a header field has a name", tokenPattern), "A header field with a number.",
+			func(v *Told) *string { return &v.Header }),
+		key("event", path, "A number in the last server-sent event that has it: usage.total_tokens.",
+			func(v *Told) *string { return &v.Event }),
+		key("unit", word("a unit is a decimal number above 0", `^(0\.[0-9]*[1-9]|[1-9][0-9]*(\.[0-9]+)?)$`),
+			"How much one unit of the limit is: 0.00001 for costs in dollars; 1 by default.",
+			func(v *Told) *string { return &v.Unit }),
+	}, func(d *decoder, n *tree.Node, v *Told) {
+		given := 0
+		for _, where := range []string{v.Body, v.Header, v.Event} {
+			if where != "" {
+				given++
+			}
+		}
+		if given != 1 {
+			d.add(n, "a cost", "an answer tells it in one place: body, header or event", "")
+		}
+	})
 }
 
 func defaultSafety() Safety {

@@ -39,6 +39,8 @@ type Scenario struct {
 	Denied               Denied
 	// Allowed are the statuses that are admissions. Empty: all from 200 to 399 that are no denials.
 	Allowed []int
+	// Cost says where an answer tells what its request cost. The zero value: requests cost what was planned.
+	Cost Told
 	// Phases has at least one element. Each has a different name.
 	Phases []Phase
 	Expect Expect
@@ -181,6 +183,11 @@ type Denied struct {
 	// An answer that has it is a denial, whatever its status. Empty: no body says so.
 	Body string
 }
+
+// Told says where an answer tells what its request cost: at a path of its JSON body, in a header field, or at
+// a path of the last server-sent event that has it. At most one of these is set. Unit is how much one unit
+// is, a decimal number; empty: 1.
+type Told struct{ Body, Header, Event, Unit string }
 
 // Conformance says which contradictions to the limit fail a scenario.
 type Conformance string

@@ -113,7 +113,7 @@ func TestMistakesOfSettingsNameTheSetting(t *testing.T) {
 			`--set limit.burst=5: limit.burst: "burst": the value above it is text and has no parts`},
 		{ParseOptions{Set: set(t, "targt.url=x")}, `--set targt.url=x: unknown key "targt": a scenario has ` +
 			`id, title, kind, source, tags, catches, needs, target, partition, limit, allowed, denied, ` +
-			`phases, about, suits, promises, expect, example, safety (did you mean "target"?)`},
+			`cost, phases, about, suits, promises, expect, example, safety (did you mean "target"?)`},
 		{ParseOptions{Set: set(t, "tags=[a")},
 			`--set tags=[a: tags: not YAML: did not find expected ',' or ']' while parsing a flow sequence that began at 1:1`},
 		{ParseOptions{Set: set(t, "target..url=x")},

@@ -83,6 +83,8 @@ func (b *builder) checkCharge(in family) {
 	refuse("count", p.Count != CountAdmitted, "only admitted requests are counted")
 	refuse("start", p.Start != StartFull, "a bucket starts full")
 	refuse("align", p.Align == AlignFirst, "no request opens a window")
+	refuse("zone", p.Align == AlignCalendar, "windows have one length")
+	refuse("rate", p.Align == AlignCalendar, "windows have one length")
 	refuse("slots", p.Slots > 1, "a window is counted as a whole")
 	refuse("refill", p.Refill != RefillContinuous, "a bucket refills continuously")
 	refuse("ban", p.Ban != 0, "there is no ban")

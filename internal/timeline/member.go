@@ -269,8 +269,8 @@ func soundName(s string) bool {
 
 // checkNumbers checks the members that are no times.
 func (r *Reader) checkNumbers(o *Observation) {
-	if o.Cost < 1 {
-		r.add(fmt.Sprintf("cost %d", o.Cost), "a request costs at least 1", "")
+	if o.Cost < CostUnknown {
+		r.add(fmt.Sprintf("cost %d", o.Cost), "a request costs at least 0, or -1 if it is not known", "")
 	}
 	if o.Status < 0 || o.Status > maxStatus {
 		r.add(fmt.Sprintf("status %d", o.Status), "a status has at most three digits",

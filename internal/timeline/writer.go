@@ -65,7 +65,7 @@ func (w *Writer) Header(h Header) error {
 }
 
 // Observe writes one observation. Observations must ascend by Sent. It refuses an observation whose times run
-// backwards or are negative, whose cost is below 1, whose partition is no UTF-8, or whose line is longer than
+// backwards or are negative, whose cost is below -1, whose partition is no UTF-8, or whose line is longer than
 // MaxLine. Nothing of it is written then, and the Writer can go on with the next one. An error of the
 // underlying writer is final.
 func (w *Writer) Observe(o *Observation) error {
@@ -113,8 +113,8 @@ func (w *Writer) flaw(o *Observation) string {
 		return fmt.Sprintf("first byte %d ns: before it was sent, %d ns", o.FirstByte, o.Sent)
 	case o.Done != 0 && (o.Done < o.Sent || o.Answered && o.Done < o.FirstByte):
 		return fmt.Sprintf("done %d ns: before it was sent or answered", o.Done)
-	case o.Cost < 1:
-		return fmt.Sprintf("cost %d: a cost is at least 1", o.Cost)
+	case o.Cost < CostUnknown:
+		return fmt.Sprintf("cost %d: a cost is at least 0, or -1 if it is not known", o.Cost)
 	case o.Observer < 0:
 		return fmt.Sprintf("observer %d: they are numbered from 1", o.Observer)
 	case o.Status < 0 || o.Status > maxStatus:

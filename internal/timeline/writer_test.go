@@ -26,7 +26,7 @@ func TestWriterRefusesWhatCouldNotBeRead(t *testing.T) {
 				false
 		},
 		"observer -1: they are numbered": func(o *Observation) { o.Observer = -1 },
-		"cost 0: a cost is at least 1":   func(o *Observation) { o.Cost = 0 },
+		"cost -2: a cost is at least 0":  func(o *Observation) { o.Cost = -2 },
 		"status 1000":                    func(o *Observation) { o.Status = 1000 },
 		"status -1":                      func(o *Observation) { o.Status = -1 },
 		"outcome 3: no such outcome":     func(o *Observation) { o.Outcome = 3 },

@@ -137,7 +137,7 @@ func digestOf(s *scenario.Scenario, schedule *timeline.Schedule, opts load.Optio
 	err := errors.Join(
 		all.Encode([]string{opts.URL.String(), opts.Partition.String(), opts.Method, string(opts.Body)}),
 		all.Encode(opts.Header), all.Encode(keys), all.Encode(s.Target), all.Encode(s.Partition),
-		all.Encode(s.Denied), all.Encode(s.Allowed), all.Encode(s.Safety),
+		all.Encode(s.Denied), all.Encode(s.Cost), all.Encode(s.Allowed), all.Encode(s.Safety),
 		timeline.WriteSchedule(h, schedule))
 	return hex.EncodeToString(h.Sum(nil)[:16]), err
 }

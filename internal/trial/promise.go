@@ -20,7 +20,8 @@ import (
 func charged(tl *timeline.Timeline, s *scenario.Scenario) (result.Claim, *result.Judgement) {
 	tl.Header.Judged.SingleUnits = false
 	c, j := conformance(tl, s, judgeOptions(s))
-	if c.Verdict != result.Fail || s.Promised(result.PromiseCost) || !costly(tl) {
+	if c.Verdict != result.Fail || s.Promised(result.PromiseCost) || !costly(tl) ||
+		s.Cost != (scenario.Told{}) {
 		return c, j
 	}
 	single := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations),
@@ -61,10 +62,10 @@ func costly(tl *timeline.Timeline) bool {
 	return false
 }
 
-// freeCosts tells whether requests of s have costs, and nothing promises that the target charges them.
+// freeCosts tells whether requests of s have costs, and nothing says that the target charges them.
 func freeCosts(s *scenario.Scenario) bool {
 	costs := slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Cost > 1 })
-	return costs && !s.Promised(result.PromiseCost)
+	return costs && !s.Promised(result.PromiseCost) && s.Cost == (scenario.Told{})
 }
 
 // untaken marks claims that could not be judged, because the target refuses a method, as unpromised, so that

@@ -264,6 +264,7 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s, o.TLS),
 		Classify: classifier(s.Allowed, s.Denied.Status), SilentDenials: s.Denied.Unanswered,
 		DeniedField: s.Denied.Header, DeniedBody: deniedBody(s.Denied.Body), Minted: s.Keys,
+		Told: told(s.Cost), ToldField: s.Cost.Header,
 		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests,
 		MaxDuration: s.Safety.MaxDuration,
 		Tick:        s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer,
@@ -293,6 +294,27 @@ func deniedBody(word string) func([]byte) bool {
 	return func(body []byte) bool {
 		return slices.ContainsFunc(text.Members(body, path),
 			func(s string) bool { return text.Glob(value, []byte(s)) })
+	}
+}
+
+// told returns a function that reads what an answer says that its request cost. nil: answers do not say it.
+func told(where scenario.Told) func(timeline.Fields, []byte) (int64, bool) {
+	if where == (scenario.Told{}) {
+		return nil
+	}
+	return func(fields timeline.Fields, body []byte) (int64, bool) {
+		value := ""
+		switch {
+		case where.Header != "":
+			value, _ = fields.Get(http.CanonicalHeaderKey(where.Header))
+		case where.Event != "":
+			value, _ = text.Event(body, where.Event)
+		default:
+			if found := text.Members(body, where.Body); len(found) == 1 {
+				value = found[0]
+			}
+		}
+		return text.Units(value, where.Unit)
 	}
 }
 

@@ -138,9 +138,11 @@ func (c *Conn) drain(s *Shot, resp *http.Response) bool {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return false
 	}
-	if resp.Body != http.NoBody {
+	if resp.Body == http.NoBody {
+		c.t.o.byBody(s.Obs, nil, true)
+	} else {
 		c.in.left = maxBody
-		if c.t.o.DeniedBody != nil {
+		if c.t.o.marked() > 0 {
 			return c.drainMarked(s, resp.Body)
 		}
 		if keep := c.t.o.KeepBody; keep > 0 && s.Obs.Outcome == timeline.Denied {
@@ -162,7 +164,7 @@ func (c *Conn) drain(s *Shot, resp *http.Response) bool {
 
 // drainMarked is drain for a body that may say that the answer is a denial.
 func (c *Conn) drainMarked(s *Shot, body io.Reader) bool {
-	b, err := io.ReadAll(io.LimitReader(body, mostMarked))
+	b, err := io.ReadAll(io.LimitReader(body, c.t.o.marked()))
 	if err == nil {
 		_, err = io.Copy(io.Discard, body)
 	}
@@ -170,20 +172,40 @@ func (c *Conn) drainMarked(s *Shot, body io.Reader) bool {
 	return err == nil && (s.Request.Rest == nil || c.written())
 }
 
-// mostMarked is the most bytes of a body that are searched for the word of a denial.
-const mostMarked = 1 << 16
+// mostMarked is the most bytes of a body that are searched for the word of a denial, and mostTold for a cost.
+const (
+	mostMarked = 1 << 16
+	mostTold   = 4 << 20
+)
 
-// byBody decides by the body of an answer what it means, and keeps the beginning of a denial's.
+// marked returns how many bytes of each body are read for what they say, 0 for none.
+func (o *Options) marked() int64 {
+	switch {
+	case o.Told != nil:
+		return mostTold
+	case o.DeniedBody != nil:
+		return mostMarked
+	}
+	return 0
+}
+
+// byBody decides by the body of an answer what it means and what it cost. It keeps the beginning of a denial's.
 func (o *Options) byBody(of *timeline.Observation, body []byte, whole bool) {
 	switch {
 	case o.DeniedBody == nil:
-	case o.DeniedBody(body):
+	case o.DeniedBody(body[:min(len(body), mostMarked)]):
 		of.Outcome = timeline.Denied
 	case !whole:
 		of.Outcome = timeline.Unknown
 	}
 	if of.Outcome == timeline.Denied {
 		of.Body = string(body[:min(len(body), o.KeepBody)])
+	}
+	if o.Told != nil && of.Outcome != timeline.Denied {
+		units, ok := o.Told(of.Fields, body)
+		if of.Cost = timeline.CostUnknown; ok && whole && of.Outcome == timeline.Allowed {
+			of.Cost = units
+		}
 	}
 }
 

@@ -380,9 +380,7 @@ func (c *Conn) Body(p []byte) bool {
 	if o.Status == http.StatusBadRequest {
 		most = max(most, CausePageSize)
 	}
-	if c.t.o.DeniedBody != nil {
-		most = mostMarked
-	}
+	most = max(most, int(c.t.o.marked()))
 	c.slot.body = append(c.slot.body, p[:min(len(p), most-len(c.slot.body))]...)
 	return true
 }

@@ -69,6 +69,12 @@ type Options struct {
 	// first 64 KiB. An answer whose body did not arrive whole, and that it does not call a denial, is
 	// unknown. nil: no body says so.
 	DeniedBody func(body []byte) bool
+	// Told returns what an answer says that its request cost, in units. It gets the kept fields, and at most
+	// the first 4 MiB of the body. An admission that does not say it, or is not whole, has
+	// timeline.CostUnknown. ToldField is the field that it reads, which is then kept; "" for none. nil: a
+	// request costs what was planned.
+	Told      func(fields timeline.Fields, body []byte) (units int64, ok bool)
+	ToldField string
 	// SilentDenials makes a denial of a request whose connection ends, or gives no answer in time.
 	SilentDenials bool
 	// PastCaches, if not empty, sends requests past caches. Each request gets a query parameter with this
@@ -157,6 +163,9 @@ func (o Options) Complete() (*Options, error) {
 	}
 	if o.Record == nil {
 		o.Record = recorded
+	}
+	if keeps, name := o.Record, http.CanonicalHeaderKey(o.ToldField); name != "" {
+		o.Record = func(field string) bool { return field == name || keeps(field) }
 	}
 	if o.Pacer == nil {
 		o.Pacer = PrecisePacer()
