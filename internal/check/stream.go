@@ -124,9 +124,7 @@ func (s *Stream) sound(o *timeline.Observation) error {
 			o.Sent, ErrUnsorted)
 	}
 	counts, err := unitsOf(o.Seq, o.Cost, s.limit)
-	if o.Cost == 0 && err == nil && slices.ContainsFunc(s.limit, needsCosts) {
-		err = fmt.Errorf("check: observation #%d: cost 0: %w", o.Seq, ErrFree)
-	}
+	err = cmp.Or(err, s.free(o))
 	if s.units += counts; err != nil || s.units < 0 || s.units > history.MaxTime/4 {
 		return cmp.Or(err, fmt.Errorf("check: observation #%d: cost %d: %w", o.Seq, o.Cost, ErrTooLarge))
 	}
@@ -144,6 +142,14 @@ func (s *Stream) sound(o *timeline.Observation) error {
 		return nil
 	}
 	return FitsSpan(&s.header, s.limit, s.begin, s.end, s.units)
+}
+
+// free returns an error if a request costs nothing, and a policy needs costs to decide.
+func (s *Stream) free(o *timeline.Observation) error {
+	if o.Cost == 0 && slices.ContainsFunc(s.limit, needsCosts) {
+		return fmt.Errorf("check: observation #%d: cost 0: %w", o.Seq, ErrFree)
+	}
+	return nil
 }
 
 func (s *Stream) count(o *timeline.Observation) {

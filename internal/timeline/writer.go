@@ -65,8 +65,8 @@ func (w *Writer) Header(h Header) error {
 }
 
 // Observe writes one observation. Observations must ascend by Sent. It refuses an observation whose times run
-// backwards or are negative, whose cost is below -1, whose partition is no UTF-8, or whose line is longer than
-// MaxLine. Nothing of it is written then, and the Writer can go on with the next one. An error of the
+// backwards or are negative, whose cost is below -1, whose partition is no UTF-8, or whose line is longer
+// than MaxLine. Nothing of it is written then, and the Writer can go on with the next one. An error of the
 // underlying writer is final.
 func (w *Writer) Observe(o *Observation) error {
 	if w.err != nil {

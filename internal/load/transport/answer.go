@@ -189,7 +189,8 @@ func (o *Options) marked() int64 {
 	return 0
 }
 
-// byBody decides by the body of an answer what it means and what it cost. It keeps the beginning of a denial's.
+// byBody decides by the body of an answer what it means and what it cost. It keeps the beginning of a
+// denial's.
 func (o *Options) byBody(of *timeline.Observation, body []byte, whole bool) {
 	switch {
 	case o.DeniedBody == nil:
