@@ -45,9 +45,10 @@ func Read(r io.Reader, name string, opts ReadOptions) (*Timeline, error) {
 //
 // A line is one JSON object. It needs sent_ns, and outcome or status, or error, which says that no answer
 // came. Without first_byte_ns no answer was seen. A cost of -1 is not known. Defaults: partition "", cost 1,
-// at_ns as sent_ns, seq the position among the observations from 0. Lines ascend by sent_ns, and no seq comes
-// twice. Unknown members are ignored. Those that look like a missing member, misspelt or in another word, are problems. null is the
-// same as absent, and blank lines are skipped. The header line may be missing.
+// at_ns as sent_ns, seq the position among the observations from 0. Lines ascend by sent_ns, and no seq
+// comes twice. Unknown members are ignored. Those that look like a missing member, misspelt or in another
+// word, are problems. null is the same as absent, and blank lines are skipped. The header line may be
+// missing.
 type Reader struct {
 	opts     ReadOptions
 	lines    lines
