@@ -78,8 +78,23 @@ type Judgement struct {
 	lines []string
 }
 
+// ProofKind is what a proof shows. It is empty where the limit has the form any:, as each kind breaks in its
+// own way.
+type ProofKind string
+
+// The kinds of proofs.
+const (
+	// OverAdmission: more was admitted than the limit can admit.
+	OverAdmission ProofKind = ProofKind(result.OverAdmission)
+	// UnderAdmission: a request was denied that had room.
+	UnderAdmission ProofKind = ProofKind(result.UnderAdmission)
+	// NoExplanation: each answer alone is right, and nothing explains all of them.
+	NoExplanation ProofKind = ProofKind(result.NoExplanation)
+)
+
 // Proof is the fewest requests that no decision times explain. Judged alone they fail again.
 type Proof struct {
+	Kind ProofKind
 	// Text is the arithmetic in a sentence with units.
 	Text string
 	// Requests are the indices of the requests, ascending. If one policy was broken by admissions, each of
@@ -133,7 +148,7 @@ func judged(l Limit, tl *timeline.Timeline, kind spec.Limit, o options, hint boo
 	out.lines = j.Lines(false, worth)
 	for i := range j.Partitions {
 		if found := j.Partitions[i].Findings; len(found) > 0 && out.Proof.Text == "" {
-			out.Proof = Proof{Text: found[0].Text, Requests: found[0].Observations}
+			out.Proof = Proof{ProofKind(found[0].Kind), found[0].Text, found[0].Observations}
 		}
 	}
 	return out

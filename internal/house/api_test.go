@@ -19,7 +19,7 @@ import (
 var updateAPI = flag.Bool("update-api", false, "write testdata/api: what other modules may use")
 
 // public are the packages that other modules import: their names are a promise.
-var public = []string{"."}
+var public = []string{".", "rlchecktest"}
 
 // TestTheAPIIsKept compares the exported declarations of the public packages with golden files, so that no
 // name of a user changes unseen. Each has an example that runs.

@@ -114,7 +114,7 @@ func newRecorder(s *timeline.Schedule, o *Options) *recorder {
 func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	before := transport.UsageNow()
 	r.clock = transport.Clock{Start: time.Now()}
-	if r.jumped == nil {
+	if r.jumped == nil && transport.IsRealPacer(r.o.Pacer) {
 		r.jumped = r.clock.Jumped
 	}
 	r.lag = transport.NewLag(r.clock, &r.name)
@@ -161,15 +161,17 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 // watch starts the goroutines that observe the recording while it is made. They end with ctx.
 func (r *recorder) watch(ctx context.Context, watchers *sync.WaitGroup) {
 	watchers.Go(func() { r.net.Watch(ctx, &r.stalls) })
-	watchers.Go(func() { r.stalls.Watch(ctx, r.clock) })
-	watchers.Go(func() {
-		var before time.Duration
-		if before, r.slept = transport.Asleep(ctx, r.clock, r.jumped); r.slept {
-			r.net.Slept(before)
-		}
-	})
-	if transport.IsRealPacer(r.o.Pacer) { // in virtual time nothing is late
+	if transport.IsRealPacer(r.o.Pacer) { // in virtual time nothing is late, and nothing stalls
+		watchers.Go(func() { r.stalls.Watch(ctx, r.clock) })
 		watchers.Go(func() { r.lag.Listen(ctx, r.net.Knock) })
+	}
+	if r.jumped != nil {
+		watchers.Go(func() {
+			var before time.Duration
+			if before, r.slept = transport.Asleep(ctx, r.clock, r.jumped); r.slept {
+				r.net.Slept(before)
+			}
+		})
 	}
 	if r.o.Progress != nil {
 		watchers.Go(func() { r.tell(ctx) })

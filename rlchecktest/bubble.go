@@ -1,0 +1,131 @@
+package rlchecktest
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/trial"
+)
+
+const (
+	// anywhere is the URL of a scenario until its handler listens.
+	anywhere = "http://127.0.0.1/"
+	// patience is how long a scenario may last in virtual time.
+	patience = "168h"
+	// sameClock is how far the clock of a handler may be from that of the bubble: they are one.
+	sameClock = time.Millisecond
+	// settling is how long the connections of a scenario have to end.
+	settling = time.Minute
+	// odd is when a bubble begins where the handler is built in it, after midnight of its first day: at the
+	// beginning of no window.
+	odd = 7*time.Hour + 13*time.Minute + 21*time.Second + 700*time.Millisecond
+)
+
+// inBubble runs the scenarios in one bubble, one after the other, until one fails the test. begin is the
+// time at which it begins; zero: any.
+func (c *config) inBubble(t *testing.T, begin time.Time, build func() http.Handler) iter.Seq[shown] {
+	t.Helper()
+	all, err := c.scenarios(anywhere, patience)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []shown
+	alone(t, func() {
+		wait := odd
+		if !begin.IsZero() {
+			wait = time.Until(begin) + time.Second
+		}
+		time.Sleep(wait)
+		if x, ok := c.race(build); ok {
+			out = append(out, x)
+		}
+		for _, s := range all {
+			if len(out) > 0 && out[len(out)-1].verdict == failed {
+				break
+			}
+			out = append(out, c.play(s, build))
+		}
+		time.Sleep(settling)
+	})
+	return slices.Values(out)
+}
+
+// alone runs f in a bubble. Goroutines that still wait when it returns wait for ever, which is no fault.
+func alone(t *testing.T, f func()) {
+	t.Helper()
+	defer func() {
+		if p := recover(); p != nil && !strings.Contains(fmt.Sprint(p), "main bubble goroutine has exited") {
+			panic(p)
+		}
+	}()
+	synctest.Test(t, func(*testing.T) { f() })
+}
+
+// play runs one scenario against a handler that build returns.
+func (c *config) play(s *scenario.Scenario, build func() http.Handler) shown {
+	if why := s.Unmet(); why != "" {
+		return shown{id: s.ID, text: why}
+	}
+	network := new(lab.PipeNetwork)
+	where, stop, err := network.Listen(build())
+	if err != nil {
+		return shown{id: s.ID, verdict: open, text: err.Error()}
+	}
+	here := *s
+	here.Target.URL = where
+	out := trial.Scenario(context.Background(), &here, trial.Options{ID: "test-" + s.ID, Seed: 1,
+		Version: "test", Network: network, Pacer: transport.SleepingPacer(), WallError: sameClock})
+	if err := stop(); err != nil {
+		return shown{id: s.ID, verdict: open, text: err.Error()}
+	}
+	doubt := ""
+	if out.Verdict == result.Fail {
+		doubt = outside()
+	}
+	return c.weigh(&out, doubt)
+}
+
+// outside names a goroutine that the code under test started outside of the bubble and that waits there.
+// Empty: there is none. It keeps real time, so a limiter that needs it stands still while virtual hours
+// pass.
+func outside() string {
+	buf := make([]byte, 1<<20)
+	buf = buf[:runtime.Stack(buf, true)]
+	for one := range strings.SplitSeq(string(buf), "\n\n") {
+		head, _, _ := strings.Cut(one, "\n")
+		_, from, created := strings.Cut(one, "\ncreated by ")
+		if !created || strings.Contains(head, "synctest bubble") || strings.Contains(head, "running") ||
+			ours(from) {
+			continue
+		}
+		name, place, _ := strings.Cut(from, " in goroutine")
+		_, at, _ := strings.Cut(place, "\n\t")
+		at, _, _ = strings.Cut(at, " +")
+		return fmt.Sprintf("a goroutine that %s started (%s) is outside of the bubble and keeps real time "+
+			"(build the handler in the function given to rlchecktest.Make)", name, at)
+	}
+	return ""
+}
+
+// ours tells whether a function that started a goroutine is of the standard library.
+func ours(creator string) bool {
+	for _, of := range []string{"testing.", "testing/", "runtime.", "runtime/", "os/signal.", "net/http.",
+		"net.", "internal/", "context.", "crypto/"} {
+		if strings.HasPrefix(creator, of) {
+			return true
+		}
+	}
+	return false
+}

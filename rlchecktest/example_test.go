@@ -1,0 +1,147 @@
+package rlchecktest_test
+
+import (
+	"flag"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/rlchecktest"
+)
+
+// limit admits 100 requests a minute of each client, in windows that its first request opens.
+func limit(next http.Handler) http.Handler {
+	var mu sync.Mutex
+	ends, used := map[string]time.Time{}, map[string]int{}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		client := r.Header.Get("X-Client")
+		if now := time.Now(); !now.Before(ends[client]) {
+			ends[client], used[client] = now.Add(time.Minute), 0
+		}
+		if used[client]++; used[client] > 100 {
+			w.Header().Set("Retry-After", "60")
+			http.Error(w, "slow down", http.StatusTooManyRequests)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+var ok = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+
+// spec is the limit of limit.
+const spec = "fixed-window,rate=100/1m,align=first"
+
+// quick chooses two scenarios, so that the examples take no time.
+var quick = rlchecktest.Only("burst", "race")
+
+// run runs a test function as go test does, and tells whether it passed.
+func run(test func(t *testing.T)) {
+	verbose := flag.Lookup("test.v").Value.String()
+	_ = flag.Set("test.v", "false") // the flag exists
+	defer func() { _ = flag.Set("test.v", verbose) }()
+	every := func(string, string) (bool, error) { return true, nil }
+	fmt.Println("passed:", testing.RunTests(every, []testing.InternalTest{{Name: "TestLimiter", F: test}}))
+}
+
+func ExampleHandler() {
+	test := func(t *testing.T) { // func TestLimiter(t *testing.T)
+		rlchecktest.Handler(t, limit(ok), spec, rlchecktest.Key("X-Client"), quick)
+	}
+	run(test)
+	// Output: passed: true
+}
+
+func ExampleMake() {
+	test := func(t *testing.T) {
+		build := func() http.Handler { return limit(ok) }
+		rlchecktest.Make(t, build, spec, rlchecktest.Key("X-Client"), quick)
+	}
+	run(test)
+	// Output: passed: true
+}
+
+func ExampleURL() {
+	test := func(t *testing.T) {
+		server := httptest.NewServer(limit(ok))
+		defer server.Close()
+		rlchecktest.URL(t, server.URL, spec, rlchecktest.Key("X-Client"),
+			rlchecktest.Only("concurrent-race"))
+	}
+	run(test)
+	// Output: passed: true
+}
+
+func ExampleKey() {
+	run(func(t *testing.T) {
+		rlchecktest.Handler(t, limit(ok), spec, rlchecktest.Key("X-Client"), quick)
+	})
+	// Output: passed: true
+}
+
+func ExamplePartition() {
+	all := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {})
+	one := limit(all)
+	run(func(t *testing.T) {
+		rlchecktest.Handler(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			r.Header.Set("X-Client", r.URL.Query().Get("key"))
+			one.ServeHTTP(w, r)
+		}), spec, rlchecktest.Partition("query:key"), quick)
+	})
+	// Output: passed: true
+}
+
+func ExampleOnly() {
+	run(func(t *testing.T) {
+		rlchecktest.Handler(t, limit(ok), spec, rlchecktest.Key("X-Client"),
+			rlchecktest.Only("burst", "retry-after"))
+	})
+	// Output: passed: true
+}
+
+func ExampleSkip() {
+	run(func(t *testing.T) {
+		rlchecktest.Handler(t, limit(ok), spec, rlchecktest.Key("X-Client"), quick,
+			rlchecktest.Skip("race"))
+	})
+	// Output: passed: true
+}
+
+func ExampleSet() {
+	run(func(t *testing.T) {
+		rlchecktest.Handler(t, limit(ok), spec, rlchecktest.Key("X-Client"), quick,
+			rlchecktest.Set("target.method", "POST"))
+	})
+	// Output: passed: true
+}
+
+func ExamplePromise() {
+	run(func(t *testing.T) {
+		rlchecktest.Handler(t, limit(ok), spec, rlchecktest.Key("X-Client"),
+			rlchecktest.Only("retry-after"), rlchecktest.Promise("retry-after"))
+	})
+	// Output: passed: true
+}
+
+// The recommended scenarios count too.
+func ExampleStrict() {
+	run(func(t *testing.T) {
+		rlchecktest.Handler(t, limit(ok), spec, rlchecktest.Key("X-Client"),
+			rlchecktest.Only("replicas"), rlchecktest.Strict())
+	})
+	// Output: passed: true
+}
+
+// A host with a public address must be named.
+func ExampleAllow() {
+	run(func(t *testing.T) {
+		t.Skip("nothing is sent in an example")
+		rlchecktest.URL(t, "https://api.example.com/", spec, rlchecktest.Allow("api.example.com"))
+	})
+	// Output: passed: true
+}

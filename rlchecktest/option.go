@@ -1,0 +1,116 @@
+package rlchecktest
+
+import (
+	"path"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/rlcheck/rlcheck"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+)
+
+// Option changes what is tested, or how.
+type Option func(*config)
+
+type config struct {
+	limit      rlcheck.Limit
+	partition  string
+	only, skip []string
+	set        []tree.Setting
+	allow      []string
+	promises   []result.Promise
+	strict     bool
+	short      bool
+}
+
+// newConfig reads the arguments of a test, and ends the test if they are wrong.
+func newConfig(t *testing.T, spec string, options []Option) *config {
+	t.Helper()
+	c := &config{short: testing.Short()}
+	for _, o := range options {
+		o(c)
+	}
+	var err error
+	if c.limit, err = rlcheck.ParseLimit(spec); err != nil {
+		t.Fatal(err)
+	}
+	if c.limit.String() == spec && strings.HasPrefix(spec, "any:") {
+		t.Fatalf("rlchecktest: limit %q: scenarios need an algorithm (rlcheck.Limit.Judge judges recordings "+
+			"by it)", spec)
+	}
+	if c.strict {
+		c.promises = append(c.promises, result.RecommendedPromises()...)
+	}
+	for _, p := range c.promises {
+		if !slices.Contains(result.Promises(), p) {
+			t.Fatalf("rlchecktest: promise %q: the promises are %v", p, result.Promises())
+		}
+	}
+	return c
+}
+
+// without are the tags of the scenarios that need more than a handler.
+var without = []string{"proxy", "rules", "events"}
+
+// large are the tags of the scenarios with large loads.
+var large = []string{"load"}
+
+// Key names the request header by which the limiter tells clients apart. Without it, it is X-Api-Key.
+func Key(header string) Option { return Partition("header:" + header) }
+
+// Partition says by what the limiter tells clients apart: header:NAME, query:NAME, cookie:NAME, body:NAME,
+// path, address (that of the connection), or none if all clients share one quota.
+func Partition(by string) Option { return func(c *config) { c.partition = by } }
+
+// Only runs the scenarios with these ids, patterns of ids (retry-*) or tags, also such as need a proxy or
+// events. `rlcheck list` shows them.
+func Only(scenarios ...string) Option {
+	return func(c *config) { c.only = append(c.only, scenarios...) }
+}
+
+// Skip leaves out scenarios by their ids, patterns of ids or tags.
+func Skip(scenarios ...string) Option {
+	return func(c *config) { c.skip = append(c.skip, scenarios...) }
+}
+
+// Set overrides a value of every scenario, as --set of the command: Set("target.method", "POST"),
+// Set("denied.status", "[403]"). docs/scenarios.md has the keys.
+func Set(key, value string) Option {
+	return func(c *config) { c.set = append(c.set, tree.Setting{Path: key, Value: value}) }
+}
+
+// Promise says what the limiter promises, so that a lack of it is a fault: retry-after, ratelimit (fields
+// that state the quota), problem (application/problem+json), cost (X-Cost is how many units a request
+// takes) or methods (the route answers every method).
+func Promise(words ...string) Option {
+	return func(c *config) {
+		for _, w := range words {
+			c.promises = append(c.promises, result.Promise(w))
+		}
+	}
+}
+
+// Strict lets the recommended scenarios fail the test too, and takes retry-after, ratelimit and problem as
+// promised. Without it a recommended scenario fails the test only if more was admitted than the limit can
+// admit, and is logged otherwise.
+func Strict() Option { return func(c *config) { c.strict = true } }
+
+// Allow lets [URL] send to a host with a public address.
+func Allow(host string) Option { return func(c *config) { c.allow = append(c.allow, host) } }
+
+// runs tells whether the options select a scenario.
+func (c *config) runs(s *scenario.Scenario) bool {
+	has := func(words []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool {
+			ok, _ := path.Match(w, s.ID) // a bad pattern matches nothing, which is reported
+			return ok || slices.Contains(s.Tags, w)
+		})
+	}
+	if len(c.only) > 0 {
+		return has(c.only) && !has(c.skip)
+	}
+	return !has(without) && !has(c.skip) && !(c.short && has(large))
+}

@@ -1,0 +1,164 @@
+package rlchecktest
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/rlcheck/rlcheck"
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+const (
+	// racers is how many goroutines ask at the same instant, for half as many places. wide is how many
+	// clients they do so for.
+	racers, wide = 64, 20
+	// narrow is how many clients a goroutine on each processor asks for, for one place. These are nearer
+	// together than more goroutines can be: a limiter that looks before it counts is caught within
+	// nanoseconds.
+	narrow = 400
+	// mostSpent is how many requests use up the quota of one client first, at most.
+	mostSpent = 2000
+)
+
+// race asks the handler from goroutines that are let go together, for the last places of a quota. Nothing
+// lies between them and the handler, so they are nearer together than over any network.
+//
+//	quota 100   68 requests, one after the other, then 64 together: 32 may be admitted
+//	            99 requests, one after the other, then 2 together on 2 processors: 1 may be admitted
+func (c *config) race(build func() http.Handler) (shown, bool) {
+	mark, ok := marker(c.partition)
+	quota, fits := raceQuota(c.limit)
+	if !ok || !fits || len(c.only) > 0 && !slices.Contains(c.only, "race") ||
+		slices.Contains(c.skip, "race") {
+		return shown{}, false
+	}
+	h, processors := build(), min(racers, max(2, runtime.GOMAXPROCS(0)))
+	var all []rlcheck.Request
+	for round := range wide + narrow*100/(100+quota) {
+		together, places := racers, racers/2
+		if round >= wide {
+			together, places = processors, 1
+		}
+		client := fmt.Sprintf("race-%d", round)
+		if strings.HasPrefix(c.partition, "address") {
+			client = fmt.Sprintf("127.0.%d.%d", 1+round/200, 1+round%200)
+		}
+		asks := make([]ask, max(0, quota-places)+together)
+		for i := range asks {
+			asks[i] = ask{r: httptest.NewRequest(http.MethodGet, anywhere, nil), w: httptest.NewRecorder()}
+			mark(asks[i].r, client)
+		}
+		one := run(h, asks, len(asks)-together, client)
+		denied := func(r rlcheck.Request) bool { return r.Outcome != rlcheck.Allowed }
+		if n := len(slices.DeleteFunc(slices.Clone(one), denied)); n != quota { // it is enough
+			all = one
+			break
+		}
+		if round < wide {
+			all = append(all, one...)
+		}
+		time.Sleep(time.Millisecond)
+	}
+	j := c.limit.Judge(all, rlcheck.SameClock())
+	x := shown{id: "race", verdict: open, text: j.String()}
+	switch {
+	case j.Verdict == rlcheck.Pass:
+		x.verdict = passed
+	case j.Verdict == rlcheck.Fail && j.Proof.Kind != rlcheck.OverAdmission && outside() != "":
+		x.text = "INCONCLUSIVE  " + outside() + "\n  without that it would be a FAIL: " + x.text
+	case j.Verdict == rlcheck.Fail:
+		x.verdict = failed
+	}
+	return x, true
+}
+
+// raceQuota returns how many requests a new client is admitted at once. ok=false: a race says nothing of
+// the limit, or needs too many requests.
+func raceQuota(limit rlcheck.Limit) (quota int, ok bool) {
+	policies, err := spec.Parse(limit.String())
+	if err != nil {
+		return 0, false
+	}
+	least := int64(mostSpent + 1)
+	for _, p := range policies {
+		if p.InFlight() || p.Queued() || p.Completes() || p.Start != "" && p.Start != spec.StartFull {
+			return 0, false
+		}
+		least = min(least, p.Full())
+	}
+	return int(least), least > 0 && least <= mostSpent
+}
+
+// ask is a request that is ready to be sent, and its answer.
+type ask struct {
+	r        *http.Request
+	w        *httptest.ResponseRecorder
+	from, to time.Time
+}
+
+func (a *ask) send(h http.Handler) {
+	a.from = time.Now()
+	h.ServeHTTP(a.w, a.r)
+	a.to = time.Now()
+}
+
+// run sends the first requests one after the other and the rest together, and returns what their client
+// sees.
+func run(h http.Handler, asks []ask, first int, client string) []rlcheck.Request {
+	for i := range asks[:first] {
+		asks[i].send(h)
+	}
+	var ready atomic.Int64
+	var all sync.WaitGroup
+	crowd := asks[first:]
+	for i := range crowd {
+		all.Go(func() {
+			for ready.Add(1); ready.Load() < int64(len(crowd)); {
+				if len(crowd) > runtime.GOMAXPROCS(0) {
+					runtime.Gosched()
+				}
+			}
+			crowd[i].send(h)
+		})
+	}
+	all.Wait()
+	out := make([]rlcheck.Request, len(asks))
+	for i := range asks {
+		out[i] = rlcheck.Request{Client: client, Sent: asks[i].from, Answered: asks[i].to}
+		switch code := asks[i].w.Code; {
+		case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
+			out[i].Outcome = rlcheck.Denied
+		case code < http.StatusBadRequest:
+			out[i].Outcome = rlcheck.Allowed
+		}
+	}
+	return out
+}
+
+// marker returns what marks a request with its client. ok=false: it is not known how.
+func marker(partition string) (mark func(r *http.Request, client string), ok bool) {
+	kind, name, _ := strings.Cut(partition, ":")
+	switch kind {
+	case "", "header":
+		if name == "" {
+			name = "X-Api-Key"
+		}
+		return func(r *http.Request, client string) { r.Header.Set(name, client) }, true
+	case "query":
+		return func(r *http.Request, client string) { r.URL.RawQuery = name + "=" + client }, true
+	case "cookie":
+		return func(r *http.Request, client string) {
+			r.AddCookie(&http.Cookie{Name: name, Value: client})
+		}, true
+	case "address":
+		return func(r *http.Request, client string) { r.RemoteAddr = client + ":1234" }, true
+	}
+	return nil, false
+}

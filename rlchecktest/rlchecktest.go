@@ -1,0 +1,188 @@
+package rlchecktest
+
+import (
+	"fmt"
+	"io/fs"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/trial"
+	"github.com/rlcheck/rlcheck/scenarios"
+)
+
+// Handler tests that h keeps the limit of a SPEC ([rlcheck.ParseLimit]), in virtual time. h starts no
+// goroutines; if it does, use [Make].
+//
+// It runs the scenarios that need nothing but a handler, and a race of 64 goroutines, each as a subtest.
+// The test fails if a required scenario fails or cannot tell, if more was admitted than the limit can
+// admit, or if nothing was judged. It ends at the first scenario that fails it. With -short it leaves out
+// large loads.
+func Handler(t *testing.T, h http.Handler, spec string, options ...Option) {
+	t.Helper()
+	c := newConfig(t, spec, options)
+	c.tell(t, c.inBubble(t, time.Now(), func() http.Handler { return h }))
+}
+
+// Make is [Handler] for a handler that starts goroutines or timers: build is called in the bubble, once for
+// each scenario. What it started may go on when the scenario is over.
+func Make(t *testing.T, build func() http.Handler, spec string, options ...Option) {
+	t.Helper()
+	c := newConfig(t, spec, options)
+	c.tell(t, c.inBubble(t, time.Time{}, build))
+}
+
+// URL tests that the endpoint keeps the limit of a SPEC, over the wire and in real time. All scenarios
+// together take about a minute at limits of a second, and are fewer at limits of an hour. It sends to
+// loopback and private addresses freely, and to other hosts with [Allow].
+func URL(t *testing.T, endpoint, spec string, options ...Option) {
+	t.Helper()
+	c := newConfig(t, spec, options)
+	c.tell(t, c.overTheWire(t, endpoint))
+}
+
+// shortly is how long a scenario may last in real time, unless Set("safety.max_duration", ...) says
+// otherwise.
+const shortly = "1m"
+
+// overTheWire runs the scenarios against an endpoint, one whenever the next is asked for.
+func (c *config) overTheWire(t *testing.T, endpoint string) iter.Seq[shown] {
+	t.Helper()
+	all, err := c.scenarios(endpoint, shortly)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := "test-" + time.Now().UTC().Format("150405.000000000") // its clients are new to the endpoint
+	return func(yield func(shown) bool) {
+		for _, s := range all {
+			out := result.Scenario{ID: s.ID, Reason: result.NeedsFailed, Detail: s.Unmet()}
+			if s.Unmet() == "" {
+				out = trial.Scenario(t.Context(), s, trial.Options{ID: run + "-" + s.ID, Seed: 1,
+					Version: "test", Allow: c.allow})
+			}
+			if !yield(c.weigh(&out, "")) {
+				return
+			}
+		}
+	}
+}
+
+// shown is what one scenario, or the race, showed.
+type shown struct {
+	id      string
+	verdict verdict
+	text    string
+}
+
+// verdict is what a scenario means for the test.
+type verdict int
+
+const (
+	skipped verdict = iota // nothing was judged
+	noted                  // it is only logged
+	passed
+	open // it cannot tell
+	failed
+)
+
+// weigh says what the result of a scenario means. doubt says why a failure may be no fault of the handler.
+func (c *config) weigh(out *result.Scenario, doubt string) shown {
+	var lines []string
+	for _, f := range report.Shown(report.Failures(out)) {
+		lines = append(lines, f.Lines()...)
+	}
+	proof := strings.Join(lines, "\n  ")
+	why := text.Clean(fmt.Sprintf("INCONCLUSIVE  %s: %s", out.Reason, out.Detail))
+	x := shown{id: out.ID, verdict: noted}
+	switch counts := out.Weighs(c.strict); {
+	case out.Verdict == result.Pass:
+		x.verdict, x.text = passed, "PASS  "+strings.Join(out.Worth(), ", ")
+	case out.Reason == result.NeedsFailed:
+		x.verdict, x.text = skipped, text.Clean(out.Detail)
+	case out.Verdict != result.Fail && counts:
+		x.verdict, x.text = open, why
+	case out.Verdict != result.Fail:
+		x.text = why
+	case doubt != "" && !out.Overruns():
+		x.verdict, x.text = open, "INCONCLUSIVE  "+doubt+"\n  without that it would be a FAIL: "+proof
+	case counts:
+		x.verdict, x.text = failed, "FAIL  "+proof
+	default:
+		x.text = "FAIL  (recommended, with Strict it fails the test)  " + proof
+	}
+	return x
+}
+
+// tell makes subtests of what is shown, until one fails.
+func (c *config) tell(t *testing.T, all iter.Seq[shown]) {
+	t.Helper()
+	judged := 0
+	for x := range all {
+		if x.verdict != skipped {
+			judged++
+		}
+		t.Run(x.id, func(t *testing.T) {
+			t.Helper()
+			switch x.verdict {
+			case skipped:
+				t.Skip(x.text)
+			case noted, passed:
+				t.Log(x.text)
+			default:
+				t.Error(x.text)
+			}
+		})
+		if x.verdict == failed {
+			t.Log("the other scenarios were not run")
+			return
+		}
+	}
+	if judged == 0 && !t.Failed() {
+		t.Errorf("rlchecktest: no scenario was judged: none that was chosen suits a limit of %s", c.limit)
+	}
+}
+
+// scenarios returns the bundled scenarios that the options choose, at the limit and a URL. patience is how
+// long one may last; empty: as long as it is planned to.
+func (c *config) scenarios(endpoint, patience string) (out []*scenario.Scenario, err error) {
+	if _, err := url.Parse(endpoint); err != nil {
+		return nil, fmt.Errorf("rlchecktest: %w", err)
+	}
+	set := c.set
+	if patience != "" {
+		set = append([]tree.Setting{{Path: "safety.max_duration", Value: patience}}, set...)
+	}
+	names, err := fs.Glob(scenarios.FS, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		src, err := fs.ReadFile(scenarios.FS, name)
+		if err != nil {
+			return nil, err
+		}
+		nothing := func(string) (string, bool) { return "", false }
+		plain, err := scenario.Parse(src, name, scenario.ParseOptions{Env: nothing})
+		if err != nil {
+			return nil, err
+		}
+		if !c.runs(plain) {
+			continue
+		}
+		s, err := scenario.Parse(src, name, scenario.ParseOptions{Env: nothing, Limit: c.limit.String(),
+			Target: endpoint, Partition: c.partition, Set: set, Promises: c.promises})
+		if err != nil {
+			return nil, fmt.Errorf("rlchecktest: %w", err)
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
