@@ -1,6 +1,7 @@
 package rlchecktest
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -8,6 +9,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -41,13 +43,23 @@ func (c *config) inBubble(t *testing.T, begin time.Time, build func() http.Handl
 	if err != nil {
 		t.Fatal(err)
 	}
+	wait, passed := make(chan time.Duration), make(chan struct{})
+	defer close(wait)
+	go func() { // outside of the bubble, whose time stands still while one of its goroutines waits here
+		for d := range wait {
+			time.Sleep(d)
+			passed <- struct{}{}
+		}
+	}()
+	build = keeping(build)
+	c.real = func(d time.Duration) { wait <- d; <-passed }
 	var out []shown
 	alone(t, func() {
-		wait := odd
+		first := odd
 		if !begin.IsZero() {
-			wait = time.Until(begin) + time.Second
+			first = time.Until(begin) + time.Second
 		}
-		time.Sleep(wait)
+		time.Sleep(first)
 		if x, ok := c.race(build); ok {
 			out = append(out, x)
 		}
@@ -60,6 +72,24 @@ func (c *config) inBubble(t *testing.T, begin time.Time, build func() http.Handl
 		time.Sleep(settling)
 	})
 	return slices.Values(out)
+}
+
+// kept keeps the handlers that were built in bubbles. A finalizer that stops the goroutine of one runs
+// outside of its bubble, and a channel of a bubble that is used outside ends the process.
+var kept struct {
+	sync.Mutex
+	all []http.Handler
+}
+
+// keeping returns build, and keeps what it returns.
+func keeping(build func() http.Handler) func() http.Handler {
+	return func() http.Handler {
+		h := build()
+		kept.Lock()
+		defer kept.Unlock()
+		kept.all = append(kept.all, h)
+		return h
+	}
 }
 
 // alone runs f in a bubble. Goroutines that still wait when it returns wait for ever, which is no fault.
@@ -78,8 +108,8 @@ func (c *config) play(s *scenario.Scenario, build func() http.Handler) shown {
 	if why := s.Unmet(); why != "" {
 		return shown{id: s.ID, text: why}
 	}
-	network := new(lab.PipeNetwork)
-	where, stop, err := network.Listen(build())
+	network, h := new(lab.PipeNetwork), build()
+	where, stop, err := network.Listen(h)
 	if err != nil {
 		return shown{id: s.ID, verdict: open, text: err.Error()}
 	}
@@ -91,8 +121,8 @@ func (c *config) play(s *scenario.Scenario, build func() http.Handler) shown {
 		return shown{id: s.ID, verdict: open, text: err.Error()}
 	}
 	doubt := ""
-	if out.Verdict == result.Fail {
-		doubt = outside()
+	if out.Verdict == result.Fail && !out.Overruns() {
+		doubt = cmp.Or(outside(), c.otherClock(h))
 	}
 	return c.weigh(&out, doubt)
 }
@@ -122,7 +152,8 @@ func outside() string {
 // ours tells whether a function that started a goroutine is of the standard library.
 func ours(creator string) bool {
 	for _, of := range []string{"testing.", "testing/", "runtime.", "runtime/", "os/signal.", "net/http.",
-		"net.", "internal/", "context.", "crypto/"} {
+		"net.", "internal/", "context.", "crypto/",
+		"github.com/rlcheck/rlcheck/rlchecktest.(*config)."} {
 		if strings.HasPrefix(creator, of) {
 			return true
 		}

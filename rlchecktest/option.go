@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -24,6 +25,8 @@ type config struct {
 	promises   []result.Promise
 	strict     bool
 	short      bool
+	// real waits in real time, also in a bubble.
+	real func(time.Duration)
 }
 
 // newConfig reads the arguments of a test, and ends the test if they are wrong.

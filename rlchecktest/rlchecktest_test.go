@@ -128,15 +128,15 @@ func TestTheWireShowsTheSame(t *testing.T) {
 	URL(t, right.URL, "fixed-window,rate=20/1s,align=first", Only("burst"))
 }
 
-// kept is a network that keeps the handler that is to listen.
-type kept struct{ h http.Handler }
+// holder is a network that keeps the handler that is to listen.
+type holder struct{ h http.Handler }
 
-func (k *kept) Listen(h http.Handler) (string, func() error, error) {
+func (k *holder) Listen(h http.Handler) (string, func() error, error) {
 	k.h = h
 	return anywhere, func() error { return nil }, nil
 }
 
-func (k *kept) Dial(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
+func (k *holder) Dial(context.Context, string, string) (net.Conn, error) { return nil, net.ErrClosed }
 
 // TestEveryFaultOfAHandlerFails: each fault of the laboratory that a handler can have is caught by a
 // scenario that Make runs, at the limit of that scenario. The right handler passes it. A short run tries
@@ -187,7 +187,7 @@ func faulty(t *testing.T, s *scenario.Scenario, f lab.Fault) shown {
 	wrong := *s
 	wrong.Target.Fault = f.Name
 	return worst(see(t, false, func() http.Handler {
-		at := &kept{}
+		at := &holder{}
 		if _, err := lab.Embed(&wrong, 1, "", at); err != nil {
 			panic(err)
 		}
