@@ -17,7 +17,9 @@ const mostReal = 3 * time.Second
 // or runtime.nanotime by a linkname. It would then stand still while virtual hours pass. Empty: it comes
 // back in virtual time, or not in real time either. A client uses up its quota and comes back:
 //
-//	virtual time passes: admitted -> "" | denied, real time passes: admitted -> its clock is real | denied -> ""
+//	virtual time passes: admitted -> ""
+//	                     denied   -> real time passes: admitted -> its clock is real
+//	                                                   denied   -> "", a fault
 func (c *config) otherClock(h http.Handler) string {
 	mark, ok := marker(c.partition)
 	quota, fits := raceQuota(c.limit)

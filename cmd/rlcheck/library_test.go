@@ -21,8 +21,8 @@ var otherLanguages = []struct{ language, program, file, also, alsoText string }{
 		"export const expect = (got, why) => ({ toBe: (want) => assert.strictEqual(got, want, why) })\n"},
 }
 
-// TestOtherLanguagesJudge runs the tests of docs/library.md against a right limiter, which passes, and against
-// one with twice the burst, which fails with a proof.
+// TestOtherLanguagesJudge runs the tests of docs/library.md against a right limiter, which passes, and
+// against one with twice the burst, which fails with a proof.
 func TestOtherLanguagesJudge(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it builds the command")
