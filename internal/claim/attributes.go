@@ -46,17 +46,22 @@ func (r *recording) attributes(e *Expect) result.Claim {
 		}
 		c.Compared = append(c.Compared, row)
 	}
+	controls := 0 // requests of these do not differ, so they are no chance
 	count := func(observed ...string) int {
 		n := 0
 		for _, row := range c.Compared {
 			if slices.Contains(observed, row.Observed) {
 				n++
+				if a := timeline.Attribute(row.Attribute); a == timeline.Nothing || a == timeline.OneConnection {
+					controls++
+				}
 			}
 		}
 		return n
 	}
 	shared, apart := count(string(OneQuota), refused), count(string(TwoQuotas), unlimited)
-	c.Chances = result.Of(shared+apart, "attributes of which it was shown whether they share a quota")
+	differ := shared + apart - controls
+	c.Chances = result.Of(differ, "attributes of which it was shown whether they share a quota")
 	c.Text = fmt.Sprintf("of %s, %d share one quota between requests that differ in the attribute, %d "+
 		"have separate quotas, and %d are not shown",
 		text.Plural(len(c.Compared), "attribute"), shared, apart,
@@ -72,7 +77,7 @@ func (r *recording) attributes(e *Expect) result.Claim {
 		c.Text = fmt.Sprintf("nothing was learned about %s: %s",
 			text.Plural(len(c.Compared), "attribute"),
 			control(timeline.Accept))
-	case len(open) > 0 || shared+apart == 0:
+	case len(open) > 0 || differ == 0:
 		c.Reason, c.Text = result.TooFew, c.Text+r.open(slices.Concat(open, c.Compared))
 	default:
 		c.Verdict = result.Pass
@@ -237,7 +242,7 @@ func (s sides) unreached(a timeline.Attribute) string {
 
 // quotas says on how many quotas the two sides draw, which differ in an attribute, the numbers that show it,
 // and the proof. A cost that is no number of units draws on the quota if both sides together keep it, and
-// would not if all had been admitted: how many units it takes is not known.
+// would not if it were free: how many units it takes is not known.
 func (r *recording) quotas(of timeline.Attribute, s sides) (observed, detail string, proof *result.Finding) {
 	if len(r.LimitOf(s.plain[0])) == 0 {
 		return notShown, "no limit counts the requests", nil
@@ -252,7 +257,7 @@ func (r *recording) quotas(of timeline.Attribute, s sides) (observed, detail str
 		}
 		return string(TwoQuotas), f.Text, f
 	}
-	if f, _ := r.refuted(result.UpperBound, allAdmitted(all)); f != nil && of.IsCost() {
+	if f, _ := r.refuted(result.UpperBound, s.ifFree()); f != nil && of.IsCost() {
 		return string(OneQuota), fmt.Sprintf("%d and %d of %d admitted, so it is not free",
 			admissions(s.plain), admissions(s.other), len(all)), f
 	}
@@ -297,13 +302,16 @@ func (r *recording) refuted(c result.Conformance, obs []*timeline.Observation) (
 	return &j.Partitions[0].Findings[0], true
 }
 
-// allAdmitted returns copies of obs, as if all had been admitted.
-func allAdmitted(obs []*timeline.Observation) []*timeline.Observation {
-	out := make([]*timeline.Observation, len(obs))
-	for i, o := range obs {
+// ifFree returns the requests of both sides as they would have been answered if those that differ were free:
+// each that was denied is admitted.
+func (s sides) ifFree() []*timeline.Observation {
+	out := slices.Clone(s.plain)
+	for _, o := range s.other {
 		one := *o
-		one.Outcome = timeline.Allowed
-		out[i] = &one
+		if one.Outcome == timeline.Denied {
+			one.Outcome = timeline.Allowed
+		}
+		out = append(out, &one)
 	}
 	return out
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// pair is what each of the two sides of a phase was answered: a for admitted, d for denied, n for not found.
+// pair is what each of the two sides of a phase was answered: a for admitted, d for denied, n for not found, u for no answer.
 type pair struct {
 	attribute    timeline.Attribute
 	plain, other string
@@ -35,6 +35,8 @@ func recordingOf(rows ...pair) (*timeline.Timeline, Expect) {
 					o.Status, o.Outcome = 200, timeline.Allowed
 				case 'd':
 					o.Status, o.Outcome = 429, timeline.Denied
+				case 'u':
+					o.Answered, o.Outcome = false, timeline.Unknown
 				default:
 					o.Status, o.Outcome = 404, timeline.Unknown
 				}
@@ -77,11 +79,11 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 		{"too few to tell", pair{timeline.Accept, "aa", "aa", OneQuota, ""}, held, "not shown",
 			result.Inconclusive, "one quota explains it, and two quotas do"},
 		{"found nowhere", pair{timeline.PathCase, "aaaad", "nnnnn", OneQuota, ""}, held, "not shown",
-			result.Pass, ""},
+			result.Inconclusive, ""},
 		{"found nowhere, and counted", pair{timeline.PathCase, "aaddd", "nnddd", OneQuota, ""}, held,
 			"shared", result.Pass, ""},
 		{"nothing to vary", pair{timeline.PathCase, "aaaad", "aaaad", OneQuota, "no letters"}, held,
-			"not shown", result.Pass, ""},
+			"not shown", result.Inconclusive, ""},
 		{"a limit that is larger than declared", pair{timeline.Accept, "aaaad", "aaaad", OneQuota, ""},
 			pair{timeline.Nothing, "aaaad", "aaddd", OneQuota, ""}, "not shown", result.Inconclusive,
 			"nothing was learned about 2 attributes: even requests that do not differ are not seen to share"},
@@ -91,9 +93,9 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 			pair{timeline.OneConnection, "aaaaaaaad", "", OneQuota, ""}, "not shown", result.Inconclusive,
 			"its plain requests alone do not keep the limit"},
 		{"connections that are not denied", pair{timeline.Connection, "aa", "aa", OneQuota, ""}, held,
-			"not shown", result.Pass, ""},
+			"not shown", result.Inconclusive, ""},
 		{"a connection that is not denied", pair{timeline.OneConnection, "aaaa", "", OneQuota, ""}, held,
-			"not shown", result.Pass, ""},
+			"not shown", result.Inconclusive, ""},
 		{"a connection without a limit", pair{timeline.OneConnection, "aaaaaaaa", "", OneQuota, ""}, held,
 			"not shown", result.Inconclusive, "its plain requests alone do not keep the limit"},
 		{"neither one nor two", pair{timeline.Accept, "ddddd", "ddddd", OneQuota, ""}, held, "not shown",
@@ -106,8 +108,12 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 			result.Pass, ""},
 		{"a cost that is refused", pair{timeline.WordCost, "aaaad", "nnnnn", OneQuota, ""}, held, "refused",
 			result.Pass, ""},
+		{"a cost of which one was charged", pair{timeline.NegativeCost, "aaadd", "auuuu", OneQuota, ""}, held,
+			"shared", result.Pass, ""},
+		{"a cost of which no request was answered", pair{timeline.NegativeCost, "aaaad", "uuuuu", OneQuota,
+			""}, held, "not shown", result.Inconclusive, ""},
 		{"a cost that is refused where nothing was denied", pair{timeline.WordCost, "aaaa", "nnnn", OneQuota,
-			""}, held, "not shown", result.Pass, ""},
+			""}, held, "not shown", result.Inconclusive, ""},
 		{"a cost that is refused where nothing is limited", pair{timeline.WordCost, "aaaad", "nnnnn",
 			OneQuota, ""}, pair{timeline.Nothing, "aaaad", "aaaad", OneQuota, ""}, "not shown",
 			result.Inconclusive, "nothing was learned"},
