@@ -52,7 +52,8 @@ func (r *recording) attributes(e *Expect) result.Claim {
 		for _, row := range c.Compared {
 			if slices.Contains(observed, row.Observed) {
 				n++
-				if a := timeline.Attribute(row.Attribute); a == timeline.Nothing || a == timeline.OneConnection {
+				switch timeline.Attribute(row.Attribute) {
+				case timeline.Nothing, timeline.OneConnection:
 					controls++
 				}
 			}

@@ -10,7 +10,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// pair is what each of the two sides of a phase was answered: a for admitted, d for denied, n for not found, u for no answer.
+// pair is what each of the two sides of a phase was answered: a for admitted, d for denied, n for not found,
+// u for no answer.
 type pair struct {
 	attribute    timeline.Attribute
 	plain, other string
