@@ -101,12 +101,21 @@ type ask struct {
 	r        *http.Request
 	w        *httptest.ResponseRecorder
 	from, to time.Time
+	gone     bool // the handler ended its connection, without an answer
 }
 
+// send asks h.
 func (a *ask) send(h http.Handler) {
 	a.from = time.Now()
+	defer func() {
+		a.to = time.Now()
+		if p := recover(); p != nil {
+			if a.gone = p == http.ErrAbortHandler; !a.gone {
+				panic(p)
+			}
+		}
+	}()
 	h.ServeHTTP(a.w, a.r)
-	a.to = time.Now()
 }
 
 // run sends the first requests one after the other and the rest together, and returns what their client
@@ -133,6 +142,7 @@ func run(h http.Handler, asks []ask, first int, client string) []rlcheck.Request
 	for i := range asks {
 		out[i] = rlcheck.Request{Client: client, Sent: asks[i].from, Answered: asks[i].to}
 		switch code := asks[i].w.Code; {
+		case asks[i].gone:
 		case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
 			out[i].Outcome = rlcheck.Denied
 		case code < http.StatusBadRequest:

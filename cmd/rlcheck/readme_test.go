@@ -404,11 +404,15 @@ func documentsDir(t *testing.T) string {
 	key, bad := x509.MarshalPKCS8PrivateKey(pair.PrivateKey)
 	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: pair.Certificate[0]})
 	load, gone := os.ReadFile(filepath.Join("testdata", "burst.yaml"))
-	err = errors.Join(err, bad, gone)
+	tokens, lost := os.ReadFile("../../docs/tokens.md") // its first block is a scenario
+	_, budget, _ := bytes.Cut(tokens, []byte("```yaml\n"))
+	budget, _, _ = bytes.Cut(budget, []byte("```\n"))
+	err = errors.Join(err, bad, gone, lost)
 	for name, text := range map[string][]byte{"ca.pem": certificate, "client.pem": certificate,
 		"client.key": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY",
 			Bytes: key}), "item.json": []byte("{}"),
-		"keys.txt": []byte("issued-alpha\nissued-bravo\n"), "load.yaml": load} {
+		"keys.txt": []byte("issued-alpha\nissued-bravo\n"), "load.yaml": load,
+		"token-budget.yaml": budget} {
 		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), text, 0o600))
 	}
 	if err != nil {

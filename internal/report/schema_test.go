@@ -82,6 +82,9 @@ func TestReportsFitTheirSchema(t *testing.T) {
 	}
 	for _, name := range files {
 		of := s
+		if strings.HasSuffix(name, ".ctrf.json") {
+			continue // another format, with a schema of its own
+		}
 		if strings.HasPrefix(filepath.Base(name), "compare") {
 			of = compared
 		}
