@@ -21,7 +21,7 @@ func (c *Case) Finding(p *Part, found []*limiter.Breach, box history.Interval) r
 // refute it, if they can be judged alone.
 func (c *Case) FindingOf(p *Part, found []*limiter.Breach, pol spec.Policy,
 	box history.Interval) result.Finding {
-	if c.Quick {
+	if c.Quick || c.O.VerdictOnly {
 		return result.Finding{Kind: found[0].Kind}
 	}
 	events := EventsOf(found)

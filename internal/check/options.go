@@ -27,6 +27,8 @@ type Options struct {
 	Shared bool
 	// SkipMeasure leaves out the measured policy.
 	SkipMeasure bool
+	// VerdictOnly leaves out the witnesses of findings, which may take longer than the verdict.
+	VerdictOnly bool
 	// Hint looks for what explains a recording that fails: a Diagnosis, or else another policy.
 	Hint bool
 	// Spill makes the file for what a Stream does not hold in memory. nil: it holds all. Judge needs none.

@@ -48,7 +48,7 @@ func (a Asker) Explains(tl *timeline.Timeline, l spec.Limit) bool { return a.jud
 // judged tells whether the judge answered, and whether it found something as fails says.
 func (a Asker) judged(tl *timeline.Timeline, l spec.Limit, fails bool) bool {
 	return a.Ask(func() bool {
-		j, err := check.Judge(tl, l, check.Options{SkipMeasure: true})
+		j, err := check.Judge(tl, l, check.Options{SkipMeasure: true, VerdictOnly: true})
 		return err == nil && (j.Verdict == result.Fail) == fails
 	})
 }

@@ -93,14 +93,14 @@ func TestASlowFirstAnswerIsNotFarAway(t *testing.T) {
 }
 
 // TestALimitOfOneIsNamedWhereAnswersAreSlow: on a busy machine answers took up to 15 ms, and one in 200 ms
-// was open after 400 requests. Counters were not told apart, and one experiment was made thirty times.
+// was open. Counters were not told apart, and one experiment was made thirty times.
 func TestALimitOfOneIsNamedWhereAnswersAreSlow(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
 	}
 	limit, o := parsed(t, "leaky-bucket,rate=5/s,burst=1"), usualBudget()
 	s := simulate(t, limit, 1)
-	s.jitter, o.Fresh = 15*time.Millisecond, false
+	s.jitter, o.Fresh, o.MaxRequests = 15*time.Millisecond, false, 700
 	res := Identify(t.Context(), s, o)
 	if t.Logf("after %d requests: %s", res.Sent(), res.Summary()); res.Verdict != Identified {
 		t.Fatalf("got %s, want a name", res.Verdict)
