@@ -140,7 +140,7 @@ func (k *holder) Dial(context.Context, string, string) (net.Conn, error) { retur
 
 // notShown are faults that a handler can have and that Make does not show, with the reason.
 var notShown = map[string]string{
-	"client-id-trusted":     "it needs a limit for each address, and a handler in a test has one client address",
+	"client-id-trusted":     "it needs a limit for each address, and here all clients have one",
 	"key-by-token":          "it needs several tokens of one owner, which only their issuer knows",
 	"key-by-encoding":       "the path of the requests is /, which has no letters",
 	"key-by-extension":      "the path of the requests is /, which has no name",
