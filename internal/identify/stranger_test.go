@@ -189,12 +189,12 @@ func TestAClockOfWholeSecondsIsNamed(t *testing.T) {
 }
 
 // TestAClockOfWholeSecondsIsNoWindowOfSeconds: Laravel was named a window of 2 s by the clock, as all
-// requests came in every other second. A window by the clock is still named.
+// requests came in every other second. Such a clock and a window by the clock explain the same answers here,
+// so neither is named and both are listed.
 func TestAClockOfWholeSecondsIsNoWindowOfSeconds(t *testing.T) {
 	if testing.Short() {
 		t.Skip("seconds of planning")
 	}
-
 	for _, text := range []string{"fixed-window,rate=5/2s,align=first,tick=1s", "fixed-window,rate=5/2s"} {
 		s := simulate(t, parsed(t, text), 15)
 		s.jitter = 3 * time.Millisecond
@@ -202,8 +202,10 @@ func TestAClockOfWholeSecondsIsNoWindowOfSeconds(t *testing.T) {
 		o.Fresh = false
 		res := Identify(t.Context(), serial{s}, o)
 		fits(t, res)
-		if coarse := strings.HasSuffix(text, "tick=1s"); res.Verdict != Identified ||
-			(res.Found[0].Limit[0].Tick > 0) != coarse {
+		coarse := strings.HasSuffix(text, "tick=1s")
+		if len(res.Found) > 2 || !slices.ContainsFunc(res.Found, func(c Candidate) bool {
+			return (c.Limit[0].Tick > 0) == coarse
+		}) {
 			t.Errorf("%s: got %s: %s", text, res.Summary(), res.Stopped)
 		}
 	}
