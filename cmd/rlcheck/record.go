@@ -69,6 +69,7 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	gone, err := dir.Gone()
 	w.note(err)
 	kept := !gone && cli.Emit(e, dir.Reports(), r, o) && len(w.errs) == 0
+	f.page.close(r, o)
 	whole := cli.Emit(e, outs, r, o) && kept
 	if note := untested(r, chosen, f); note != "" {
 		e.Say.Notef("%s", note)
@@ -246,6 +247,7 @@ func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf)
 	var planErr error
 	kept := rundir.NewRecording(t.dir, s.ID, t.red)
 	over := func() {}
+	t.flags.page.begin(s, t.dir)
 	out := trial.Scenario(ctx, s, trial.Options{
 		ID: t.keys + "-" + s.ID, Seed: t.flags.seed, Version: e.Version, Allow: t.flags.Allow,
 		Socket: t.flags.Request.UnixSocket,
@@ -290,6 +292,7 @@ func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf)
 		out.Digest = kept.Digest
 		rundir.Shorten(&out)
 	}
+	t.flags.page.judged(&out)
 	if e.Verbose { // the report has it
 		e.Say.Notef("%s: %s", s.ID,
 			strings.TrimSpace(strings.ToUpper(out.Verdict.String())+" "+string(out.Reason)))

@@ -21,7 +21,7 @@ import (
 // runFlags are the flags of `rlcheck run`.
 type runFlags struct {
 	Target, Limit, Partition, keys, Out, redis, failOn string
-	config                                             string
+	config, live                                       string
 	Set, only, skip, Outputs, Allow, promise, slo      []string
 	strict, dryRun, compress                           bool
 	seed                                               uint64
@@ -36,6 +36,8 @@ type runFlags struct {
 	filed, unnamed, commands bool
 	// led is a run with agents, otherwise nil.
 	led *leading
+	// page is that of --live, otherwise nil.
+	page *livePage
 	// TLS has the certificates of Request, once they were read.
 	TLS *tls.Config
 }
@@ -95,6 +97,9 @@ little beside others is recorded again alone.`,
 	fl.StringVar(&f.Out, "run-dir", "", "folder of the run (default reports/<start>)")
 	fl.BoolVar(&f.compress, "compress", false, "keep recordings as timeline.ndjson.gz")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "show requests, duration and hosts, and send nothing")
+	fl.StringVar(&f.live, "live", "", "show the run while it goes on, at this port of 127.0.0.1 "+
+		"(default any free one)")
+	fl.Lookup("live").NoOptDefVal = "0"
 	fl.StringSliceVar(&f.Allow, "allow-host", nil, "host that may be reached although its address is public")
 	fl.BoolVar(&f.commands, "allow-commands", false,
 		"run the commands of scenarios that only "+configName+" names")
@@ -134,6 +139,9 @@ func runAll(e *cli.Env, args []string, f runFlags) error {
 	}
 	if f.wallError < 0 {
 		return cli.Usagef("--wall-error %s: the value may not be negative", f.wallError)
+	}
+	if f.live != "" && f.fleet.agents > 0 {
+		return cli.Usagef("--live: what agents record comes at the end (leave out --live or --agents)")
 	}
 	f.serial = f.serial || f.fleet.agents > 0 // agents send one schedule at a time
 	outs, err := cli.ParseOutput(f.Outputs, report.Formats(), "table")
@@ -182,6 +190,9 @@ func runAll(e *cli.Env, args []string, f runFlags) error {
 		return err
 	}
 	defer f.led.close()
+	if f.page, err = serveLive(ctx, e, f.live, len(chosen)); err != nil {
+		return err
+	}
 	return recordAll(ctx, e, chosen, given, outs, f, red)
 }
 

@@ -27,7 +27,8 @@ var pageText string
 var pages = sync.OnceValue(func() *template.Template {
 	sum := sha256.Sum256([]byte(pageStyle))
 	return template.Must(template.New("").Funcs(template.FuncMap{
-		"style": func() template.CSS { return template.CSS(pageStyle) },
+		"style":      func() template.CSS { return template.CSS(pageStyle) },
+		"liveScript": func() template.JS { return liveScript },
 		// The page may use its own style sheet, and nothing else.
 		"policy": func() string {
 			return "default-src 'none'; base-uri 'none'; form-action 'none'; style-src 'sha256-" +
