@@ -86,6 +86,6 @@ func LivePage() (page []byte, policy string) {
 	}
 	var b bytes.Buffer
 	_ = pages().ExecuteTemplate(&b, "livepage", nil) // it has no data, and the buffer takes all
-	return b.Bytes(), "default-src 'none'; base-uri 'none'; form-action 'none'; connect-src 'self'; style-src " +
-		hash(pageStyle) + "; script-src " + hash(liveScript)
+	return b.Bytes(), "default-src 'none'; base-uri 'none'; form-action 'none'; connect-src 'self'; " +
+		"style-src " + hash(pageStyle) + "; script-src " + hash(liveScript)
 }
