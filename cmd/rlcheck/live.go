@@ -165,8 +165,8 @@ func (p *livePage) draw() []byte {
 	return b.Bytes()
 }
 
-// recording shows a scenario as far as its journal goes. Without one it stays as it was shown last: it has not
-// begun, or it is being judged.
+// recording shows a scenario as far as its journal goes. Without one it stays as it was shown last: it has
+// not begun, or it is being judged.
 func (p *livePage) recording(m making) {
 	f, err := os.Open(m.journal)
 	if err != nil {
