@@ -230,6 +230,10 @@ func (s sides) unreached(a timeline.Attribute) string {
 		return "not answered"
 	}
 	elsewhere := a.IsPath() || a == timeline.QueryString || a == timeline.HostName || a == timeline.HostPort
+	if a == timeline.Leaves && len(admitted) > 0 && !slices.ContainsFunc(admitted, left) {
+		return "each answer was whole with its head, so no client could leave before (name a route with a " +
+			"long or slow answer)"
+	}
 	if len(admitted) == 0 || len(plain) == 0 || !elsewhere {
 		return ""
 	}
@@ -241,6 +245,19 @@ func (s sides) unreached(a timeline.Attribute) string {
 	return ""
 }
 
+// left tells whether the client left before the answer to an admitted request was whole.
+func left(o *timeline.Observation) bool { return o.Done == 0 }
+
+// returned tells whether a request was sent after a client had left.
+func (s sides) returned() bool {
+	return slices.ContainsFunc(s.other, func(gone *timeline.Observation) bool {
+		return gone.Outcome == timeline.Allowed && left(gone) &&
+			slices.ContainsFunc(s.other, func(o *timeline.Observation) bool {
+				return o.Sent > gone.FirstByte
+			})
+	})
+}
+
 // quotas says on how many quotas the two sides draw, which differ in an attribute, the numbers that show it,
 // and the proof. A cost that is no number of units draws on the quota if both sides together keep it, and
 // would not if it were free: how many units it takes is not known.
@@ -249,7 +266,8 @@ func (r *recording) quotas(of timeline.Attribute, s sides) (observed, detail str
 		return notShown, "no limit counts the requests", nil
 	}
 	all := slices.Concat(s.plain, s.other)
-	if f, ok := r.refuted(result.UpperBound, s.plain); f != nil || !ok {
+	// What a client that leaves is given back, its plain requests may take.
+	if f, ok := r.refuted(result.UpperBound, s.plain); f != nil && of != timeline.Leaves || !ok {
 		return notShown, "its plain requests alone do not keep the limit", nil
 	}
 	if f, _ := r.refuted(result.UpperBound, all); f != nil {
@@ -268,6 +286,8 @@ func (r *recording) quotas(of timeline.Attribute, s sides) (observed, detail str
 		return notShown, "neither one quota nor two explain it", nil
 	case len(s.other) == 0 && len(Denied(all)) > 0:
 		return string(OneQuota), fmt.Sprintf("%d of %d admitted", admissions(all), len(all)), nil
+	case of == timeline.Leaves && !s.returned():
+		return notShown, "no request was sent after a client had left", nil
 	case len(s.other) == 0:
 		return notShown, fmt.Sprintf("all of %d admitted", len(all)), nil
 	}

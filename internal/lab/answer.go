@@ -120,6 +120,11 @@ func (a *answer) write(w http.ResponseWriter, r *http.Request) {
 		a.header["Content-Length"] = []string{strconv.Itoa(len(a.body))}
 	}
 	w.WriteHeader(a.status)
+	if t := a.target; t != nil && t.fault.slow && a.ruling.Allow {
+		// A client that left makes this fail, and the wait end.
+		_ = http.NewResponseController(w).Flush()
+		t.clock.SleepUntil(r.Context(), a.now+serviceTime)
+	}
 	if r.Method != http.MethodHead {
 		// A client that left makes this fail; there is nobody to tell.
 		_, _ = w.Write([]byte(a.body))

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 )
 
@@ -29,6 +30,38 @@ func (h Hasty) Decide(ctx context.Context, key string, cost int64) (Ruling, erro
 	if r.Complete != nil {
 		r.Complete()
 		r.Complete = nil
+	}
+	return r, err
+}
+
+// Refunding admits one request more for each one whose client left before it was complete.
+type Refunding struct {
+	Decider
+	mu sync.Mutex
+	// left counts, for each partition, the requests that were left and not made up for.
+	left map[string]int64
+}
+
+// Decide is that of the inner decider, unless a request that was left makes up for this one.
+func (f *Refunding) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	r, err := f.Decider.Decide(ctx, key, cost)
+	if err != nil {
+		return r, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !r.Allow && f.left[key] >= cost {
+		f.left[key] -= cost
+		r.Allow, r.RetryAfter = true, 0
+	}
+	if r.Allow {
+		r.Complete = func() {
+			if ctx.Err() != nil {
+				f.mu.Lock()
+				f.left[key] += cost
+				f.mu.Unlock()
+			}
+		}
 	}
 	return r, err
 }

@@ -50,6 +50,8 @@ type Fault struct {
 	unlimited func(*Target, *http.Request) bool
 	// pause returns how long the answer is held back.
 	pause func(Ruling) time.Duration
+	// slow: the head of an answer is sent first, and its body later.
+	slow bool
 	// drops: a denial ends the connection instead of an answer.
 	drops bool
 	// uncounted: denials are missing in the target's own count of them.

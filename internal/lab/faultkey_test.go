@@ -100,6 +100,13 @@ var attributeSights = func() (out []sight) {
 		out = append(out, sight{fault: fault, spec: window, steps: do(altered(20, alter)), right: right,
 			wrong: "20"})
 	}
+	gone := func(r *http.Request) {
+		ctx, leave := context.WithCancel(r.Context())
+		leave()
+		*r = *r.WithContext(ctx)
+	}
+	out = append(out, sight{fault: "left-refunded", spec: window,
+		steps: do(altered(5, gone), altered(20, func(*http.Request) {})), right: "5, 5", wrong: "5, 10"})
 	return append(out, sight{fault: "keys-folded", spec: window,
 		steps: do(altered(20, func(*http.Request) {}), altered(20, func(r *http.Request) {
 			r.Header.Set("X-Api-Key", strings.ToUpper(r.Header.Get("X-Api-Key")))

@@ -100,6 +100,18 @@ var completionFaults = []Fault{
 		decider:  func(b Setup) Decider { return Hasty{Decider: NewMemory(b)} },
 	},
 	{
+		Name: "left-refunded", Class: "A17",
+		Sentence: "gives back what a request took if its client leaves before the answer is whole",
+		Citation: "https://github.com/express-rate-limit/express-rate-limit/pull/108",
+		slow:     true,
+		fits: func(l spec.Limit) string {
+			return firstOf(untold(l), quotaTwo(l))
+		},
+		decider: func(b Setup) Decider {
+			return &Refunding{Decider: NewMemory(b), left: map[string]int64{}}
+		},
+	},
+	{
 		Name: "counted-on-completion", Class: "A1",
 		Sentence: "counts a request when it is complete, 20 ms later, so all requests that come " +
 			"together are admitted",

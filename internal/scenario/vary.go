@@ -94,7 +94,7 @@ func (s *draft) moot(p *Phase) string {
 		return "its requests have " + s.already(p) + " already"
 	case s.Target.Protocol == H2 && slices.Contains([]timeline.Attribute{timeline.KeyFieldCase,
 		timeline.KeySpaces, timeline.HTTPVersion, timeline.OneConnection, timeline.Connection,
-		timeline.Chunked}, a):
+		timeline.Chunked, timeline.Leaves}, a):
 		return "HTTP/2 has no such thing"
 	case a == timeline.KeyFieldCase || a == timeline.KeySpaces:
 		if s.Partition.Kind != ByHeader {

@@ -44,6 +44,7 @@ const (
 	MethodOptions  Attribute = "options"
 	Content        Attribute = "content"
 	Chunked        Attribute = "chunked"
+	Leaves         Attribute = "leaves"
 	KubeProbe      Attribute = "kube-probe"
 	ELBProbe       Attribute = "elb-health-checker"
 	Googlebot      Attribute = "googlebot"
@@ -98,6 +99,7 @@ func Attributes() []AttributeRow {
 		{MethodOptions, "its own", "OPTIONS"},
 		{Content, "its own", "a body of 2 bytes"},
 		{Chunked, "its own", "a body of one chunk"},
+		{Leaves, "the whole answer", "only the head of the answer, and then the client leaves"},
 		{KubeProbe, "its own", "User-Agent: kube-probe/1.30"},
 		{ELBProbe, "its own", "User-Agent: ELB-HealthChecker/2.0"},
 		{Googlebot, "its own", "User-Agent: Googlebot/2.1"},

@@ -138,6 +138,9 @@ func (c *Conn) drain(s *Shot, resp *http.Response) bool {
 	if resp.StatusCode == http.StatusSwitchingProtocols {
 		return false
 	}
+	if s.Request.Leaves && s.Obs.Outcome == timeline.Allowed && c.t.o.marked() == 0 && !c.whole(resp) {
+		return false
+	}
 	if resp.Body == http.NoBody {
 		c.t.o.byBody(s.Obs, nil, true)
 	} else {
@@ -160,6 +163,14 @@ func (c *Conn) drain(s *Shot, resp *http.Response) bool {
 		return true
 	}
 	return c.written()
+}
+
+// whole tells whether all of a body was read together with its head.
+func (c *Conn) whole(resp *http.Response) bool {
+	if resp.ContentLength >= 0 {
+		return resp.ContentLength <= int64(c.br.Buffered())
+	}
+	return bytes.HasSuffix(c.buffered(), []byte("\r\n0\r\n\r\n"))
 }
 
 // drainMarked is drain for a body that may say that the answer is a denial.

@@ -29,6 +29,8 @@ type MessageRequest struct {
 	Asked *http.Request
 	// Last says that the request asks the target to close the connection.
 	Last bool
+	// Leaves says that the client closes the connection when it has the head of an admission.
+	Leaves bool
 }
 
 // Wish is what distinguishes one request of a run from another.
@@ -97,6 +99,7 @@ func newRequest(o *Options, w Wish) *MessageRequest {
 	}
 	r := m.plain(body)
 	r.Last = last || m.version == oldVersion
+	r.Leaves = v.is(timeline.Leaves)
 	return r
 }
 

@@ -24,7 +24,7 @@ func varied(o *Options, w Wish) variation {
 // onlyHTTP1 tells whether requests of HTTP/2 cannot differ in an attribute.
 func onlyHTTP1(a timeline.Attribute) bool {
 	return a == timeline.KeyFieldCase || a == timeline.KeySpaces || a == timeline.HTTPVersion ||
-		a == timeline.Chunked
+		a == timeline.Chunked || a == timeline.Leaves
 }
 
 func (v variation) is(a timeline.Attribute) bool { return timeline.Attribute(v) == a }
