@@ -523,8 +523,8 @@ func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bo
 			"--complete if none is missing)", name)
 	}
 	tl := &timeline.Timeline{Header: l.Header}
-	return []*timeline.Timeline{tl}, l.Each(func(o *timeline.Observation) bool {
+	for o := range l.All() {
 		tl.Observations = append(tl.Observations, *o)
-		return true
-	})
+	}
+	return []*timeline.Timeline{tl}, nil
 }
