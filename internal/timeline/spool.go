@@ -16,7 +16,7 @@ type Spool struct {
 
 	shelf   *Shelf
 	block   []byte
-	last    Observation
+	last    spoolLast
 	strings Slots[string]
 	sets    Slots[*Field]
 	// free and change belong to one view of the observations. free is one more than the number of the first
@@ -28,129 +28,98 @@ type Spool struct {
 // spoolBlock is how many bytes a block of a spool has when it is written.
 const spoolBlock = 256 << 10
 
-// The bits of the first byte of an observation in a spool, above its outcome. spoolRare: another byte
-// follows, for what few observations have.
-const (
-	spoolOutcome  = 3
-	spoolAnswered = 1 << 2
-	spoolDone     = 1 << 3
-	spoolOneUnit  = 1 << 4
-	spoolNextSeq  = 1 << 5
-	spoolRare     = 1 << 6
-	spoolFree     = 1 << 7
-
-	rareOrigin   = 1 << 0
-	rareObserver = 1 << 1
-	rareError    = 1 << 2
-	rareBody     = 1 << 3
-)
-
-// rare returns the bits of the second byte of an observation.
-func rare(o *Observation) (bits byte) {
-	set := func(bit byte, on bool) {
-		if on {
-			bits |= bit
-		}
-	}
-	set(rareOrigin, o.Origin)
-	set(rareObserver, o.Observer != 0)
-	set(rareError, o.Error != "")
-	set(rareBody, o.Body != "")
-	return bits
-}
-
 // NewSpool returns an empty Spool. open makes its file, when the first block is full.
 func NewSpool(open func() (Spill, error)) *Spool { return &Spool{shelf: NewShelf(open)} }
 
 // Add appends an observation. A negative Seq means that it has no number yet (From). Fields that share one
 // slice are kept once, so they must not be changed.
 func (s *Spool) Add(o *Observation) {
-	flags, few := byte(o.Outcome)&spoolOutcome, rare(o)
-	set := func(bit byte, on bool) {
-		if on {
-			flags |= bit
-		}
-	}
-	set(spoolAnswered, o.Answered)
-	set(spoolDone, o.Done != 0)
-	set(spoolOneUnit, o.Cost == 1)
-	set(spoolNextSeq, o.Seq == s.last.Seq+1)
-	set(spoolRare, few != 0)
-	set(spoolFree, o.Seq < 0)
-	b := append(s.block, flags)
-	if few != 0 {
-		b = append(b, few)
-	}
-	b = binary.AppendVarint(b, int64(o.Sent-s.last.Sent))
-	b = binary.AppendVarint(b, int64(o.Sent-o.At))
-	from := o.Sent
-	if o.Answered {
-		b = binary.AppendVarint(b, int64(o.FirstByte-o.Sent))
-		from = o.FirstByte
-	}
-	if o.Done != 0 {
-		b = binary.AppendVarint(b, int64(o.Done-from))
-	}
-	if o.Cost != 1 {
-		b = binary.AppendVarint(b, o.Cost)
-	}
-	if flags&(spoolNextSeq|spoolFree) == 0 {
-		b = binary.AppendVarint(b, int64(o.Seq))
-	}
-	b = s.text(s.text(binary.AppendVarint(b, int64(o.Status)), o.Partition), o.Phase)
-	if few != 0 {
-		b = s.few(b, o, few)
-	}
-	s.block = s.fields(b, o.Fields)
-	s.last.Sent = o.Sent
-	if o.Seq >= 0 {
-		s.last.Seq = o.Seq
-	}
+	x := *o
+	s.last.code((*spoolWriter)(s), &x)
 	if s.N++; len(s.block) >= spoolBlock {
 		s.spill()
 	}
 }
 
-// few appends what few observations have.
-func (s *Spool) few(b []byte, o *Observation, bits byte) []byte {
-	if bits&rareObserver != 0 {
-		b = binary.AppendVarint(b, int64(o.Observer))
-	}
-	if bits&rareError != 0 {
-		b = s.text(b, o.Error)
-	}
-	if bits&rareBody != 0 {
-		b = s.text(b, o.Body)
-	}
-	return b
+// spoolCoder writes values into a spool, and returns them, or reads them from one, whatever it is given.
+type spoolCoder interface {
+	number(v int64) int64
+	text(v string) string
+	fields(v Fields) Fields
 }
 
-// text appends a text: 0 for an empty one, 1 and the text itself for a new one, or 2 and its number.
-func (s *Spool) text(b []byte, text string) []byte {
-	if text == "" {
-		return append(b, 0)
-	}
-	n, known := s.strings.Find(text)
-	if known {
-		return binary.AppendUvarint(b, uint64(n)+2)
-	}
-	return append(binary.AppendUvarint(append(b, 1), uint64(len(text))), text...)
+// spoolLast has what the next observation is told by its differences from.
+type spoolLast struct {
+	sent        time.Duration
+	seq, status int
 }
 
-// fields appends a set of fields like a text: 0, 1 and the fields, or 2 and a number.
-func (s *Spool) fields(b []byte, f Fields) []byte {
+// code writes an observation, or reads it into o. Few observations have what is rare.
+func (l *spoolLast) code(c spoolCoder, o *Observation) {
+	const outcomes, answered, origin, rare = 3, 1 << 2, 1 << 3, 1 << 4
+	bit := func(on bool, bit int64) int64 {
+		if on {
+			return bit
+		}
+		return 0
+	}
+	flags := c.number(int64(o.Outcome) | bit(o.Answered, answered) | bit(o.Origin, origin) |
+		bit(o.Cost != 1 || o.Observer != 0 || o.Error != "" || o.Body != "", rare))
+	o.Outcome, o.Answered, o.Origin = Outcome(flags&outcomes), flags&answered != 0, flags&origin != 0
+	o.Sent = l.sent + time.Duration(c.number(int64(o.Sent-l.sent)))
+	o.At = o.Sent + time.Duration(c.number(int64(o.At-o.Sent)))
+	o.FirstByte = o.Sent + time.Duration(c.number(int64(o.FirstByte-o.Sent)))
+	o.Done = o.FirstByte + time.Duration(c.number(int64(o.Done-o.FirstByte)))
+	o.Seq = l.seq + 1 + int(c.number(int64(o.Seq-l.seq-1)))
+	o.Status = l.status + int(c.number(int64(o.Status-l.status)))
+	o.Partition, o.Phase = c.text(o.Partition), c.text(o.Phase)
+	o.Fields = c.fields(o.Fields)
+	if flags&rare == 0 {
+		o.Cost = 1
+	} else {
+		o.Cost, o.Observer = c.number(o.Cost), int32(c.number(int64(o.Observer)))
+		o.Error, o.Body = c.text(o.Error), c.text(o.Body)
+	}
+	l.sent, l.seq, l.status = o.Sent, o.Seq, o.Status
+}
+
+// spoolWriter appends values to the block of a spool.
+type spoolWriter Spool
+
+func (s *spoolWriter) number(v int64) int64 {
+	s.block = binary.AppendVarint(s.block, v)
+	return v
+}
+
+// text appends 0 for an empty text, 1 and the text itself for a new one, or 2 and its number.
+func (s *spoolWriter) text(v string) string {
+	if v == "" {
+		s.number(0)
+	} else if n, known := s.strings.Find(v); known {
+		s.number(int64(n) + 2)
+	} else {
+		s.number(1)
+		s.number(int64(len(v)))
+		s.block = append(s.block, v...)
+	}
+	return v
+}
+
+// fields appends a set like a text: 0, 1 and the fields, or 2 and a number.
+func (s *spoolWriter) fields(f Fields) Fields {
 	if len(f) == 0 {
-		return append(b, 0)
+		s.number(0)
+	} else if n, known := s.sets.Find(&f[0]); known {
+		s.number(int64(n) + 2)
+	} else {
+		s.number(1)
+		s.number(int64(len(f)))
+		for _, x := range f {
+			s.text(x.Name)
+			s.text(x.Value)
+		}
 	}
-	n, known := s.sets.Find(&f[0])
-	if known {
-		return binary.AppendUvarint(b, uint64(n)+2)
-	}
-	b = binary.AppendUvarint(append(b, 1), uint64(len(f)))
-	for _, x := range f {
-		b = s.text(s.text(b, x.Name), x.Value)
-	}
-	return b
+	return f
 }
 
 // spill writes the block to the file, with its length in front.
@@ -254,21 +223,22 @@ type spoolReader struct {
 	*Spool
 	free    int
 	o       Observation
-	seq     int
+	before  spoolLast
 	texts   [MostSlots]string
-	fields  [MostSlots]Fields
+	sets    [MostSlots]Fields
 	strings int
-	sets    int
+	nSets   int
 	rest    []byte
 }
 
 // play reads the observations of a block, and tells whether take asks for more.
 func (p *spoolReader) play(block []byte, take func(o *Observation) bool) bool {
-	sent := p.o.Sent
 	for p.rest = block; len(p.rest) > 0; {
-		p.o.Sent = sent
-		p.next()
-		sent = p.o.Sent
+		p.o = Observation{}
+		if p.before.code(p, &p.o); p.o.Seq < 0 && p.free > 0 {
+			p.o.Seq = p.free - 1
+			p.free++
+		}
 		if p.change != nil {
 			p.change(&p.o)
 		}
@@ -276,87 +246,25 @@ func (p *spoolReader) play(block []byte, take func(o *Observation) bool) bool {
 			return false
 		}
 	}
-	p.o.Sent = sent
 	return true
 }
 
-func (p *spoolReader) next() {
-	flags, o := p.byte(), &p.o
-	var few byte
-	if flags&spoolRare != 0 {
-		few = p.byte()
+func (p *spoolReader) number(int64) int64 {
+	if b := p.rest[0]; b < 0x80 { // most numbers have one byte
+		p.rest = p.rest[1:]
+		return int64(b>>1) ^ -int64(b&1)
 	}
-	sent := o.Sent + time.Duration(p.signed())
-	*o = Observation{Sent: sent, Outcome: Outcome(flags & spoolOutcome), Answered: flags&spoolAnswered != 0}
-	o.Origin, o.Cost, o.At = few&rareOrigin != 0, 1, sent-time.Duration(p.signed())
-	from := sent
-	if o.Answered {
-		o.FirstByte = sent + time.Duration(p.signed())
-		from = o.FirstByte
-	}
-	if flags&spoolDone != 0 {
-		o.Done = from + time.Duration(p.signed())
-	}
-	if flags&spoolOneUnit == 0 {
-		o.Cost = p.signed()
-	}
-	switch {
-	case flags&spoolFree != 0:
-		if o.Seq = -1; p.free > 0 {
-			o.Seq = p.free - 1
-			p.free++
-		}
-	case flags&spoolNextSeq != 0:
-		p.seq++
-		o.Seq = p.seq
-	default:
-		p.seq = int(p.signed())
-		o.Seq = p.seq
-	}
-	o.Status, o.Partition, o.Phase = int(p.signed()), p.text(), p.text()
-	if few != 0 {
-		p.few(few)
-	}
-	o.Fields = p.set()
-}
-
-// few reads what few observations have.
-func (p *spoolReader) few(bits byte) {
-	if bits&rareObserver != 0 {
-		p.o.Observer = int32(p.signed())
-	}
-	if bits&rareError != 0 {
-		p.o.Error = p.text()
-	}
-	if bits&rareBody != 0 {
-		p.o.Body = p.text()
-	}
-}
-
-func (p *spoolReader) byte() byte {
-	v := p.rest[0]
-	p.rest = p.rest[1:]
-	return v
-}
-
-func (p *spoolReader) signed() int64 {
 	v, n := binary.Varint(p.rest)
 	p.rest = p.rest[n:]
 	return v
 }
 
-func (p *spoolReader) number() int {
-	v, n := binary.Uvarint(p.rest)
-	p.rest = p.rest[n:]
-	return int(v)
-}
-
-func (p *spoolReader) text() string {
-	switch k := p.number(); k {
+func (p *spoolReader) text(string) string {
+	switch k := p.number(0); k {
 	case 0:
 		return ""
 	case 1:
-		n := p.number()
+		n := p.number(0)
 		text := string(p.rest[:n])
 		p.rest = p.rest[n:]
 		p.texts[p.strings%MostSlots] = text
@@ -367,20 +275,20 @@ func (p *spoolReader) text() string {
 	}
 }
 
-func (p *spoolReader) set() Fields {
-	switch k := p.number(); k {
+func (p *spoolReader) fields(Fields) Fields {
+	switch k := p.number(0); k {
 	case 0:
 		return nil
 	case 1:
-		f := make(Fields, p.number())
-		at := p.sets % MostSlots
-		p.sets++
+		f := make(Fields, p.number(0))
+		at := p.nSets % MostSlots
+		p.nSets++
 		for i := range f {
-			f[i] = Field{Name: p.text(), Value: p.text()}
+			f[i] = Field{Name: p.text(""), Value: p.text("")}
 		}
-		p.fields[at] = f
+		p.sets[at] = f
 		return f
 	default:
-		return p.fields[k-2]
+		return p.sets[k-2]
 	}
 }
