@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,51 +41,17 @@ const (
 var memberNames = [...]string{"seq", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status", "cost",
 	"observer", "partition", "phase", "outcome", "error", "body", "fields", "origin"}
 
-func nameOf(m memberSet) string {
-	for i, name := range memberNames {
-		if m == 1<<i {
-			return name
-		}
-	}
-	return ""
-}
+func nameOf(m memberSet) string { return memberNames[bits.TrailingZeros16(uint16(m))] }
 
 // maxStatus is the largest status: three digits.
 const maxStatus = 999
 
 // memberOf returns the member with a name, or 0 if there is none.
 func memberOf[T string | []byte](name T) memberSet {
-	switch string(name) {
-	case "seq":
-		return memberSeq
-	case "at_ns":
-		return memberAt
-	case "sent_ns":
-		return memberSent
-	case "first_byte_ns":
-		return memberFirstByte
-	case "done_ns":
-		return memberDone
-	case "status":
-		return memberStatus
-	case "cost":
-		return memberCost
-	case "observer":
-		return memberObserver
-	case "partition":
-		return memberPartition
-	case "phase":
-		return memberPhase
-	case "outcome":
-		return memberOutcome
-	case "error":
-		return memberError
-	case "body":
-		return memberBody
-	case "fields":
-		return memberFields
-	case "origin":
-		return memberOrigin
+	for i := range memberNames {
+		if memberNames[i] == string(name) {
+			return 1 << i
+		}
 	}
 	return 0
 }

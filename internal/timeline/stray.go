@@ -103,29 +103,25 @@ func rename(m memberSet, name string) string {
 }
 
 // synonyms are other names that people use for the members, without underscores.
-var synonyms = map[string]memberSet{
-	"key": memberPartition, "client": memberPartition, "clientid": memberPartition,
-	"clientip": memberPartition, "ip": memberPartition,
-	"address": memberPartition, "remoteaddr": memberPartition, "remoteaddress": memberPartition,
-	"user":   memberPartition,
-	"userid": memberPartition, "tenant": memberPartition, "tenantid": memberPartition,
-	"apikey":   memberPartition,
-	"consumer": memberPartition, "customer": memberPartition, "customerid": memberPartition,
-	"account":   memberPartition,
-	"accountid": memberPartition, "subject": memberPartition, "partitionkey": memberPartition,
-	"partitionid": memberPartition,
-	"limitkey":    memberPartition, "ratelimitkey": memberPartition,
-	"weight": memberCost, "unit": memberCost, "units": memberCost, "tokens": memberCost,
-	"permits": memberCost, "hits": memberCost,
-	"credits": memberCost, "points": memberCost,
-	"decision": memberOutcome, "verdict": memberOutcome, "allowed": memberOutcome, "admitted": memberOutcome,
-	"denied": memberOutcome,
-	"start":  memberSent, "started": memberSent, "begin": memberSent, "time": memberSent,
-	"timestamp": memberSent, "ts": memberSent,
-	"sent": memberSent, "firstbyte": memberFirstByte, "end": memberFirstByte, "ended": memberFirstByte,
-	"received": memberFirstByte,
-	"response": memberFirstByte, "finished": memberFirstByte, "code": memberStatus,
-	"statuscode": memberStatus, "httpstatus": memberStatus,
+var synonyms = wordsFor(map[memberSet]string{
+	memberPartition: "key client clientid clientip ip address remoteaddr remoteaddress user userid tenant " +
+		"tenantid apikey consumer customer customerid account accountid subject partitionkey partitionid " +
+		"limitkey ratelimitkey",
+	memberCost:      "weight unit units tokens permits hits credits points",
+	memberOutcome:   "decision verdict allowed admitted denied",
+	memberSent:      "start started begin time timestamp ts sent",
+	memberFirstByte: "firstbyte end ended received response finished",
+	memberStatus:    "code statuscode httpstatus",
+})
+
+func wordsFor(words map[memberSet]string) map[string]memberSet {
+	out := map[string]memberSet{}
+	for m, all := range words {
+		for _, word := range strings.Fields(all) {
+			out[word] = m
+		}
+	}
+	return out
 }
 
 // likenessOf returns what a name that is no member looks like. It leaves out members whose absence changes
