@@ -361,8 +361,8 @@ func (r *reader) take(line []byte, number int) flaw {
 		return f
 	}
 	if len(r.out.records) == maxRequests || number > math.MaxUint32 {
-		return flaw{what: fmt.Sprintf("request %d", len(r.out.records)+1), why: "more cannot be held in memory",
-			mend: "split the log by time", final: true}
+		return flaw{what: fmt.Sprintf("request %d", len(r.out.records)+1),
+			why: "more cannot be held in memory", mend: "split the log by time", final: true}
 	}
 	hits := r.out.Caches.Hits
 	rec := r.record(s, status, sure, uint32(number))

@@ -32,6 +32,7 @@ var users = map[string][]string{
 	"github.com/klauspost/compress/zstd":      {"internal/timeline/zstd"},
 	"github.com/olekukonko/tablewriter":       {"internal/text/columns"},
 	"go.yaml.in/yaml/v4":                      {"internal/scenario/tree"},
+	"mvdan.cc/sh/v3":                          {"cmd/rlcheck"},
 	"github.com/google/jsonschema-go":         {"internal/scenario"},
 	"github.com/spf13/cobra":                  {"cmd/..."},
 	"github.com/spf13/pflag":                  {"cmd/..."},
