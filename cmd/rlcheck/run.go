@@ -254,6 +254,10 @@ func dryRun(e *cli.Env, chosen []*scenario.Scenario, f runFlags, red trial.Redac
 			}
 		}
 	}
+	if len(order) == 0 {
+		e.Say.Resultf("in all no request; nothing was sent\n")
+		return nil
+	}
 	e.Say.Resultf("in all at most %s, %s, to %s; nothing was sent\n",
 		text.Plural(mostRequests(chosen, f), "request"), scenario.Lasting(chosen, f.serial),
 		red.Replace(strings.Join(order, ", ")))

@@ -74,9 +74,12 @@ func (s *Scenario) cut() {
 	}
 	spends := func(p Phase) bool { return p.Counted() && int64(p.Requests)*p.Cost > p.Limit.Full() }
 	kept := s.Phases[:n]
-	honors := func(p Phase) bool { return p.Shape == timeline.HonorRetryAfter }
+	has := func(shape timeline.Shape) bool {
+		return slices.ContainsFunc(kept, func(p Phase) bool { return p.Shape == shape })
+	}
 	if !slices.ContainsFunc(kept, spends) || s.Expect.Intact != nil ||
-		s.Expect.RetryAfter.Honored && !slices.ContainsFunc(kept, honors) {
+		s.Expect.RetryAfter.Honored && !has(timeline.HonorRetryAfter) ||
+		len(s.Expect.Storms) > 0 && !has(timeline.Backoff) {
 		return
 	}
 	s.Unfit = unfit(left)

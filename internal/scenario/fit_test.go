@@ -81,6 +81,10 @@ func TestWhatALargeLimitTakes(t *testing.T) {
 	if p := s.Phases[0]; p.Clients != s.Safety.MaxConnections || s.Unfit != "" {
 		t.Errorf("a quick limit: got %d clients and %q, want as many as there may be", p.Clients, s.Unfit)
 	}
+	s = sized(t, "retry-storm", "sliding-window-log,rate=1000/1h", "1h")
+	if s.Unmet() == "" {
+		t.Errorf("got phases %d and %q: a storm that no client can join is not run", len(s.Phases), s.Unfit)
+	}
 	s = sized(t, "sustained", "fixed-window,rate=1000/1h", "10m")
 	want := "it takes 11,160 requests, at least 8h47m at up to 2000/1h, " +
 		"and may take at most 10m (safety.max_duration)"
