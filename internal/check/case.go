@@ -50,6 +50,8 @@ type Case struct {
 	Frugal bool
 	// Few is how many boxes of phases are asked, 0 for the usual budget.
 	Few int
+	// ask, unless nil, looks for no breach: a finding then says only that there is one.
+	ask *limiter.Scratch
 	// work is how many decisions the exact searches may try, 0 for the usual budget.
 	work int
 }
@@ -148,6 +150,10 @@ func (c *Case) judgeGroup(parts []*Part, box history.Interval) {
 	if !refuted {
 		return
 	}
+	if c.ask != nil {
+		parts[0].Findings = make([]result.Finding, 1)
+		return
+	}
 	if c.accuse(parts, found, box); denials && c.O.Shared {
 		unexplained(parts)
 	}
@@ -172,7 +178,7 @@ func (c *Case) NewSearch(g *Group) *PhaseSearch {
 		n += len(h.All)
 	}
 	s := &PhaseSearch{Policy: c.Limit[0], Mode: c.O.Conformance, Group: g, Quick: c.BoundsOnly, Few: c.Few,
-		Rough: c.Quick}
+		Rough: c.Quick, Scratch: c.ask}
 	s.Each, s.Most = c.decisions(n), c.bounded(n)
 	if c.Quick && c.work == 0 {
 		s.Each = 0

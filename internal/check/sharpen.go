@@ -156,8 +156,12 @@ type value struct {
 	whole bool
 }
 
-// inwardParts: a value that is no number of units is measured to such a part of what the bounds left of it.
-const inwardParts = 1 << 11
+// A value that is no number of units is measured to an inwardParts-th of what the bounds left of it, or to an
+// inwardOf-th of itself.
+const (
+	inwardParts = 1 << 11
+	inwardOf    = 100_000
+)
 
 // inward returns the last value before end, from the declared one on, that is not refuted, as far as the work
 // allows. side is 1 for an end above the declared value, -1 for one below it. ok=false: the end stays.
@@ -171,7 +175,7 @@ func (v value) inward(side, end int64) (at int64, ok bool) {
 		return end, false
 	}
 	if !v.whole {
-		b.precision = b.hi / inwardParts
+		b.precision = max(b.hi/inwardParts, v.declared/inwardOf)
 	}
 	bad := b.first(b.step, refuted)
 	return v.declared + side*(bad-1), bad <= b.hi
@@ -200,6 +204,7 @@ func (v value) refutes(p spec.Policy) bool {
 func (c *Case) under(limit spec.Limit, p *Part, work int) *Case {
 	q := *c
 	q.declared, q.Limit, q.work, q.Quick = limit, limiter.Lasting(limit), work, true
+	q.ask = &limiter.Scratch{}
 	if c.O.Shared {
 		q.O.Conformance = result.UpperBound
 	}

@@ -139,7 +139,9 @@ func (p *partition) retriesAt(i int, told []Wait, before rivals) (out []retry) {
 	return out
 }
 
-// retryAt returns obs[i] and the first request that waited as t tells, if they are a retry.
+// retryAt returns obs[i] and the first request that waited as t tells, if they are a retry. Of requests that
+// were denied it takes the first that waited so on every clock: denials between them that leave no trace are
+// no rivals.
 func (p *partition) retryAt(i int, t Wait, before rivals) (retry, bool) {
 	d := p.obs[i]
 	if p.Limit.Completes() { // requests in flight, or counted later, may deny the retry
@@ -150,17 +152,22 @@ func (p *partition) retryAt(i int, t Wait, before rivals) (retry, bool) {
 	if at == len(later) {
 		return retry{}, false
 	}
-	next := later[at]
-	switch {
+	x := retry{denial: d, next: later[at], told: t, alone: at == 0, limit: p.Limit}
+	first := x.next
+	for x.alone && at+1 < len(later) && IsDenial(x.next) && !p.CountsDenials() && !p.surelyWaited(x) {
+		at++
+		x.next = later[at]
+	}
+	switch next := x.next; {
 	case next.Origin, !next.Answered, next.Outcome == timeline.Unknown, next.Cost != d.Cost:
 		return retry{}, false
 	case p.Forgotten(d, next, slices.DeleteFunc(slices.Clone(p.Limit), startsFull)):
 		// The retry met a new partition that is not full.
 		return retry{}, false
 	}
-	alone := at == 0 && !p.between(before, d) && !p.disturbed(next, later[1:])
-	shows := alone && next.Outcome == timeline.Denied || next.Outcome == timeline.Allowed && t.For > 0
-	return retry{denial: d, next: next, told: t, alone: alone, limit: p.Limit}, shows
+	x.alone = x.alone && !p.between(before, d) && !p.disturbed(x.next, later[at+1:])
+	return x, x.alone && x.next.Outcome == timeline.Denied ||
+		x.next.Outcome == timeline.Allowed && t.For > 0 && x.next == first
 }
 
 // startsFull tells whether a new partition admits as much as an old one.

@@ -3,6 +3,7 @@ package claim
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +164,34 @@ func TestHonoredWidensByTheClocks(t *testing.T) {
 		tl.Header.ClockError, tl.Header.Tick = test.clock, test.tick
 		if got := one(t, tl, honored); got.Verdict != test.want {
 			t.Errorf("%s: got %s (%s), want %s", test.name, got.Verdict, got.Text, test.want)
+		}
+	}
+}
+
+// TestHonoredLooksBeyondATick: a client that is told nothing, and comes back all the time, refutes it by its
+// first denial that is surely later. An admission between takes a unit, and denials that count leave a trace.
+func TestHonoredLooksBeyondATick(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		limit   string
+		between int
+		last    int
+		want    result.Verdict
+	}{
+		{"denied again and again", "token-bucket,rate=10/s,burst=20", 429, 429, result.Fail},
+		{"admitted between", "token-bucket,rate=10/s,burst=20", 200, 429, result.Inconclusive},
+		{"admitted at last", "token-bucket,rate=10/s,burst=20", 429, 200, result.Inconclusive},
+		{"denials count", "sliding-window-log,rate=20/1s,count=all", 429, 429, result.Inconclusive},
+	} {
+		tl := record(req(41, 400, 401, 429, "Retry-After: 0"), req(42, 402, 403, test.between),
+			req(43, 405, 406, test.between), req(44, 412, 413, test.last))
+		tl.Header.Tick = 10 * ms
+		c := Judge(tl, sampleLimit(t, test.limit), honored)[0]
+		if c.Verdict != test.want {
+			t.Errorf("%s: got %s (%s), want %s", test.name, c.Verdict, c.Text, test.want)
+		}
+		if c.Verdict == result.Fail && !slices.Equal(c.Findings[0].Observations, []int{41, 44}) {
+			t.Errorf("%s: got %v as its proof", test.name, c.Findings[0].Observations)
 		}
 	}
 }

@@ -25,7 +25,7 @@ const (
 	hushGate = 100 * time.Millisecond
 	// relieved is how soon after closing the answers arrive that it made possible.
 	relieved = 100 * time.Millisecond
-	// listens is how often relieve looks for requests that wait.
+	// listens is how often relieve looks while requests wait.
 	listens = 25 * time.Millisecond
 )
 
@@ -51,7 +51,15 @@ type relief struct {
 // relieve looks for requests that wait, until ctx ends.
 func (t *Transport) relieve(ctx context.Context) {
 	x := relief{moved: -relieved}
-	for Rest(ctx, listens, nil) {
+	for ctx.Err() == nil {
+		d := listens
+		if x.held == nil && x.waiting == nil && t.waiting(0) == nil { // nothing can have waited for long before
+			d = min(hush, t.o.Timeout/4)
+			if t.released.Load() {
+				d = hushGate
+			}
+		}
+		Rest(ctx, d, t.opens)
 		if t.released.Load() {
 			t.unburden(t.waiting(hushGate))
 			continue

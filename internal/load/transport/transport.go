@@ -55,6 +55,8 @@ type Transport struct {
 	// frugal tells that no connection is left idle. released tells that the last gate of the current phase is
 	// open.
 	frugal, released atomic.Bool
+	// opens wakes relieve when released is set.
+	opens chan struct{}
 	// alone tells that each request of the phase has its own connection.
 	alone atomic.Bool
 	// opened counts the connections ever opened, linked the links ever opened.
@@ -79,7 +81,7 @@ func New(ctx context.Context, o *Options, clock Clock, partitions []string, j *J
 		pools:   map[poolKey]*Pool{},
 		live:    map[*Conn]struct{}{},
 		words:   map[string]bool{}, protocols: map[string]bool{},
-		fields: newFieldStore(),
+		fields: newFieldStore(), opens: make(chan struct{}, 1),
 	}
 	t.ctx, t.cancel = context.WithCancel(ctx)
 	t.sending, t.stop = context.WithCancel(t.ctx)

@@ -132,4 +132,10 @@ func (t *Transport) Disarm(ready []Loaded) {
 
 // Released tells the transport that the last gate of the current phase is open: no shot of the phase waits
 // for one.
-func (t *Transport) Released() { t.released.Store(true) }
+func (t *Transport) Released() {
+	t.released.Store(true)
+	select {
+	case t.opens <- struct{}{}:
+	default:
+	}
+}
