@@ -102,6 +102,18 @@ func ExampleMeasured() {
 	// burst 20..20 rate -Inf..35.7219
 }
 
+// A recording in which no wrong limiter could have shown is no Pass.
+func ExampleChances() {
+	limit, _ := rlcheck.ParseLimit("token-bucket,rate=10/s,burst=20")
+	for _, n := range []int{30, 3} {
+		j := limit.Judge(burst(n, min(n, 20)))
+		fmt.Println(j.Verdict, j.Chances.Seen, "of", j.Chances.Needed, j.Chances.Of)
+	}
+	// Output:
+	// pass 1 of 1 clients that were answered more often than the limit admits
+	// inconclusive 0 of 1 clients that were answered more often than the limit admits
+}
+
 // Each client has a quota of its own.
 func ExampleRequest() {
 	limit, _ := rlcheck.ParseLimit("fixed-window,rate=1/1m,align=first")

@@ -71,6 +71,8 @@ type Judgement struct {
 	// Measured is what a Pass is worth: one for each policy of the limit, in their order. nil if nothing was
 	// measured.
 	Measured []Measured
+	// Chances are what a Pass rests on.
+	Chances Chances
 	// Kind is the SPEC of the limit that Measured and Proof are about: Limit itself, or for any:RATE the kind
 	// of limit that explains the recording. It is empty if no kind does.
 	Kind string
@@ -100,6 +102,14 @@ type Proof struct {
 	// Requests are the indices of the requests, ascending. If one policy was broken by admissions, each of
 	// them is needed.
 	Requests []int
+}
+
+// Chances is how often a recording could have shown a limiter that admits too much.
+type Chances struct {
+	// Seen counts them. A Pass needs at least Needed.
+	Seen, Needed int
+	// Of names them in the plural: "clients that came back before their quota did".
+	Of string
 }
 
 // Measured is what a recording says of one policy, each parameter with the others as they are declared.
@@ -133,6 +143,8 @@ func judged(l Limit, tl *timeline.Timeline, kind spec.Limit, o options, hint boo
 		return out
 	}
 	j.Weigh()
+	c := j.Chances()
+	out.Chances = Chances{c.Seen, max(1, c.Demanded), c.Of}
 	out.Verdict, out.Reason, out.Detail, out.Hint = verdictOf(j.Verdict), Reason(j.Reason), j.Detail, j.Hint
 	for i := range kind {
 		m := j.Measured.Of(i, len(kind))

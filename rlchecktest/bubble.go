@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
+	"net/http/httptest"
 	"runtime"
 	"slices"
 	"strings"
@@ -22,8 +23,8 @@ import (
 )
 
 const (
-	// anywhere is the URL of a scenario until its handler listens.
-	anywhere = "http://127.0.0.1/"
+	// anywhere is the URL of a scenario until its handler listens, beyond that of its origin.
+	anywhere, beyond = "http://127.0.0.1/", "http://127.0.0.2/"
 	// patience is how long a scenario may last in virtual time.
 	patience = "168h"
 	// sameClock is how far the clock of a handler may be from that of the bubble: they are one.
@@ -39,10 +40,6 @@ const (
 // time at which it begins; zero: any.
 func (c *config) inBubble(t *testing.T, begin time.Time, build func() http.Handler) iter.Seq[shown] {
 	t.Helper()
-	all, err := c.scenarios(anywhere, patience)
-	if err != nil {
-		t.Fatal(err)
-	}
 	wait, passed := make(chan time.Duration), make(chan struct{})
 	defer close(wait)
 	go func() { // outside of the bubble, whose time stands still while one of its goroutines waits here
@@ -54,12 +51,18 @@ func (c *config) inBubble(t *testing.T, begin time.Time, build func() http.Handl
 	build = keeping(build)
 	c.real = func(d time.Duration) { wait <- d; <-passed }
 	var out []shown
+	var err error
 	alone(t, func() {
 		first := odd
 		if !begin.IsZero() {
 			first = time.Until(begin) + time.Second
 		}
 		time.Sleep(first)
+		c.path = cmp.Or(c.path, c.known(build))
+		var all []*scenario.Scenario
+		if all, err = c.scenarios(c.where(anywhere), patience); err != nil {
+			return
+		}
 		if x, ok := c.race(build); ok {
 			out = append(out, x)
 		}
@@ -71,7 +74,39 @@ func (c *config) inBubble(t *testing.T, begin time.Time, build func() http.Handl
 		}
 		time.Sleep(settling)
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return slices.Values(out)
+}
+
+// where returns the URL of the requests to a server.
+func (c *config) where(server string) string { return server + strings.TrimPrefix(c.path, "/") }
+
+// known returns a path with letters, which may be spelled in several ways, or / if the handler admits nobody
+// there.
+func (c *config) known(build func() http.Handler) string {
+	const path = "/" + scenario.BuiltinPath
+	mark, ok := marker(c.partition)
+	if !ok || len(c.keys) > 0 {
+		return "/"
+	}
+	a := ask{r: httptest.NewRequest(c.method(), path, nil), w: httptest.NewRecorder()}
+	mark(a.r, "198.51.100.78")
+	if a.send(build()); a.gone || a.w.Code >= http.StatusMultipleChoices {
+		return "/"
+	}
+	return path
+}
+
+// method is the method of the requests.
+func (c *config) method() string {
+	for _, x := range slices.Backward(c.set) {
+		if x.Path == "target.method" {
+			return x.Value
+		}
+	}
+	return http.MethodGet
 }
 
 // kept keeps the handlers that were built in bubbles. A finalizer that stops the goroutine of one runs
@@ -114,9 +149,15 @@ func (c *config) play(s *scenario.Scenario, build func() http.Handler) shown {
 		return shown{id: s.ID, verdict: open, text: err.Error()}
 	}
 	here := *s
-	here.Target.URL = where
+	here.Target.URL = c.where(where)
+	if c.origin != nil {
+		if here.Target.Origin, _, err = network.Listen(c.origin); err != nil {
+			return shown{id: s.ID, verdict: open, text: err.Error()}
+		}
+	}
 	out := trial.Scenario(context.Background(), &here, trial.Options{ID: "test-" + s.ID, Seed: 1,
-		Version: "test", Network: network, Pacer: transport.SleepingPacer(), WallError: sameClock})
+		Version: "test", Network: network, Pacer: transport.SleepingPacer(), WallError: sameClock,
+		Events: c.events})
 	if err := stop(); err != nil {
 		return shown{id: s.ID, verdict: open, text: err.Error()}
 	}

@@ -28,7 +28,7 @@ func (c *config) otherClock(h http.Handler) string {
 	}
 	asks := make([]ask, quota+3)
 	for i := range asks {
-		asks[i] = ask{r: httptest.NewRequest(http.MethodGet, anywhere, nil), w: httptest.NewRecorder()}
+		asks[i] = ask{r: c.request(), w: httptest.NewRecorder()}
 		mark(asks[i].r, "198.51.100.77")
 	}
 	denied := func(part []ask) bool {

@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -92,6 +94,72 @@ func ExamplePartition() {
 			r.Header.Set("X-Client", r.URL.Query().Get("key"))
 			one.ServeHTTP(w, r)
 		}), spec, rlchecktest.Partition("query:key"), quick)
+	})
+	// Output: passed: true
+}
+
+func ExamplePath() {
+	mux := http.NewServeMux()
+	mux.Handle("/login", limit(ok))
+	run(func(t *testing.T) {
+		rlchecktest.Handler(t, mux, spec, rlchecktest.Key("X-Client"), rlchecktest.Path("/login"), quick)
+	})
+	// Output: passed: true
+}
+
+// The handler knows three clients.
+func ExampleKeys() {
+	one := limit(ok)
+	known := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !strings.HasPrefix(r.Header.Get("X-Client"), "secret-") {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		one.ServeHTTP(w, r)
+	})
+	run(func(t *testing.T) {
+		rlchecktest.Handler(t, known, spec, rlchecktest.Key("X-Client"),
+			rlchecktest.Keys("secret-1", "secret-2", "secret-3"), rlchecktest.Only("burst"))
+	})
+	// Output: passed: true
+}
+
+// A limiter that starts again keeps what was used.
+func ExampleOn() {
+	var one http.Handler
+	build := func() http.Handler { one = limit(ok); return one }
+	run(func(t *testing.T) {
+		rlchecktest.Make(t, build, spec, rlchecktest.Key("X-Client"), rlchecktest.Only("restart"),
+			rlchecktest.On("restart", func(string) error { return nil })) // it has nothing to forget
+	})
+	// Output: passed: true
+}
+
+// A limiter counts what it denies.
+func ExampleDenials() {
+	var denied atomic.Int64
+	one := limit(ok)
+	counting := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		answer := httptest.NewRecorder()
+		if one.ServeHTTP(answer, r); answer.Code == http.StatusTooManyRequests {
+			denied.Add(1)
+		}
+		w.WriteHeader(answer.Code)
+	})
+	run(func(t *testing.T) {
+		rlchecktest.Handler(t, counting, spec, rlchecktest.Key("X-Client"),
+			rlchecktest.Only("denial-count"), rlchecktest.Denials(denied.Load))
+	})
+	// Output: passed: true
+}
+
+// A handler that passes requests on may not change what a limiter says.
+func ExampleOrigin() {
+	origin := limit(ok)
+	proxy := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { origin.ServeHTTP(w, r) })
+	run(func(t *testing.T) {
+		rlchecktest.Handler(t, proxy, spec, rlchecktest.Key("X-Client"), rlchecktest.Origin(origin),
+			rlchecktest.Only("proxy-header-stripping"))
 	})
 	// Output: passed: true
 }

@@ -1,6 +1,7 @@
 package rlchecktest
 
 import (
+	"net/http"
 	"path"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // Option changes what is tested, or how.
@@ -23,6 +25,10 @@ type config struct {
 	set        []tree.Setting
 	allow      []string
 	promises   []result.Promise
+	path       string
+	keys       []string
+	events     map[timeline.Action]func(timeline.Event) (int64, error)
+	origin     http.Handler
 	strict     bool
 	short      bool
 	// real waits in real time, also in a bubble.
@@ -47,6 +53,11 @@ func newConfig(t *testing.T, spec string, options []Option) *config {
 	if c.strict {
 		c.promises = append(c.promises, result.RecommendedPromises()...)
 	}
+	for action := range c.events {
+		if !slices.Contains(timeline.Actions(), action) {
+			t.Fatalf("rlchecktest: event %q: the events are %v", action, timeline.Actions())
+		}
+	}
 	for _, p := range c.promises {
 		if !slices.Contains(result.Promises(), p) {
 			t.Fatalf("rlchecktest: promise %q: the promises are %v", p, result.Promises())
@@ -55,11 +66,20 @@ func newConfig(t *testing.T, spec string, options []Option) *config {
 	return c
 }
 
-// without are the tags of the scenarios that need more than a handler.
-var without = []string{"proxy", "rules", "events"}
-
-// large are the tags of the scenarios with large loads.
-var large = []string{"load"}
+// without are the tags of the scenarios that need more than a handler and a limit.
+func (c *config) without() []string {
+	out := []string{"rules"}
+	if c.origin == nil {
+		out = append(out, "proxy")
+	}
+	if c.events == nil {
+		out = append(out, "events")
+	}
+	if c.short {
+		out = append(out, "load")
+	}
+	return out
+}
 
 // Key names the request header by which the limiter tells clients apart. Without it, it is X-Api-Key.
 func Key(header string) Option { return Partition("header:" + header) }
@@ -68,8 +88,41 @@ func Key(header string) Option { return Partition("header:" + header) }
 // path, address (that of the connection), or none if all clients share one quota.
 func Partition(by string) Option { return func(c *config) { c.partition = by } }
 
-// Only runs the scenarios with these ids, patterns of ids (retry-*) or tags, also such as need a proxy or
-// events. `rlcheck list` shows them.
+// Path is the path of the requests to a handler. Without it they ask /api/items, or / if the handler admits
+// nobody there.
+func Path(path string) Option { return func(c *config) { c.path = path } }
+
+// Keys are the keys of clients if the limiter knows no others. There is no race then. The scenario
+// minted-tokens takes them as those of one owner, if Only names it and Set("example", "false") is given.
+func Keys(keys ...string) Option { return func(c *config) { c.keys = append(c.keys, keys...) } }
+
+// On says how the test does to the limiter what scenarios need between their requests, and runs these: an
+// event is restart, reload (spec is the new limit, or empty: it stays), store-down or store-up.
+func On(event string, do func(spec string) error) Option {
+	return on(event, func(e timeline.Event) (int64, error) { return 0, do(e.Limit) })
+}
+
+// Denials says how many requests the limiter has denied by its own count, and runs the scenario that compares
+// it with the answers.
+func Denials(count func() int64) Option {
+	return on(string(timeline.Count), func(timeline.Event) (int64, error) { return count(), nil })
+}
+
+func on(event string, do func(timeline.Event) (int64, error)) Option {
+	return func(c *config) {
+		if c.events == nil {
+			c.events = map[timeline.Action]func(timeline.Event) (int64, error){}
+		}
+		c.events[timeline.Action(event)] = do
+	}
+}
+
+// Origin is the server behind a handler that is a proxy, and runs the scenarios that compare them.
+func Origin(h http.Handler) Option { return func(c *config) { c.origin = h } }
+
+// Only runs the scenarios with these ids, patterns of ids (retry-*) or tags. `rlcheck list` shows them. Those
+// that need more than a handler say what they need; those of routes need Set("example", "false"), and the
+// routes if they are not those of the scenario.
 func Only(scenarios ...string) Option {
 	return func(c *config) { c.only = append(c.only, scenarios...) }
 }
@@ -115,5 +168,5 @@ func (c *config) runs(s *scenario.Scenario) bool {
 	if len(c.only) > 0 {
 		return has(c.only) && !has(c.skip)
 	}
-	return !has(without) && !has(c.skip) && !(c.short && has(large))
+	return !has(c.without()) && !has(c.skip)
 }

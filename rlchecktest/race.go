@@ -35,7 +35,7 @@ const (
 func (c *config) race(build func() http.Handler) (shown, bool) {
 	mark, ok := marker(c.partition)
 	quota, fits := raceQuota(c.limit)
-	if !ok || !fits || len(c.only) > 0 && !slices.Contains(c.only, "race") ||
+	if !ok || !fits || len(c.keys) > 0 || len(c.only) > 0 && !slices.Contains(c.only, "race") ||
 		slices.Contains(c.skip, "race") {
 		return shown{}, false
 	}
@@ -52,7 +52,7 @@ func (c *config) race(build func() http.Handler) (shown, bool) {
 		}
 		asks := make([]ask, max(0, quota-places)+together)
 		for i := range asks {
-			asks[i] = ask{r: httptest.NewRequest(http.MethodGet, anywhere, nil), w: httptest.NewRecorder()}
+			asks[i] = ask{r: c.request(), w: httptest.NewRecorder()}
 			mark(asks[i].r, client)
 		}
 		one := run(h, asks, len(asks)-together, client)
@@ -94,6 +94,11 @@ func raceQuota(limit rlcheck.Limit) (quota int, ok bool) {
 		least = min(least, p.Full())
 	}
 	return int(least), least > 0 && least <= mostSpent
+}
+
+// request returns one that is not marked with a client.
+func (c *config) request() *http.Request {
+	return httptest.NewRequest(c.method(), c.where(anywhere), nil)
 }
 
 // ask is a request that is ready to be sent, and its answer.

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,6 +54,9 @@ func URL(t *testing.T, endpoint, spec string, options ...Option) {
 // otherwise.
 const shortly = "1m"
 
+// atOnce is how long an event may take that the test itself does.
+const atOnce = 50 * time.Millisecond
+
 // overTheWire runs the scenarios against an endpoint, one whenever the next is asked for.
 func (c *config) overTheWire(t *testing.T, endpoint string) iter.Seq[shown] {
 	t.Helper()
@@ -66,7 +70,7 @@ func (c *config) overTheWire(t *testing.T, endpoint string) iter.Seq[shown] {
 			out := result.Scenario{ID: s.ID, Reason: result.NeedsFailed, Detail: s.Unmet()}
 			if s.Unmet() == "" {
 				out = trial.Scenario(t.Context(), s, trial.Options{ID: run + "-" + s.ID, Seed: 1,
-					Version: "test", Allow: c.allow})
+					Version: "test", Allow: c.allow, Events: c.events})
 			}
 			if !yield(c.weigh(&out, "")) {
 				return
@@ -104,7 +108,7 @@ func (c *config) weigh(out *result.Scenario, doubt string) shown {
 	x := shown{id: out.ID, verdict: noted}
 	switch counts := out.Weighs(c.strict); {
 	case out.Verdict == result.Pass:
-		x.verdict, x.text = passed, "PASS  "+strings.Join(out.Worth(), ", ")
+		x.verdict, x.text = passed, "PASS  "+strings.Join(append(out.Worth(), bases(out)...), ", ")
 	case out.Reason == result.NeedsFailed:
 		x.verdict, x.text = skipped, text.Clean(out.Detail)
 	case out.Verdict != result.Fail && counts:
@@ -115,10 +119,22 @@ func (c *config) weigh(out *result.Scenario, doubt string) shown {
 		x.verdict, x.text = open, "INCONCLUSIVE  "+doubt+"\n  without that it would be a FAIL: "+proof
 	case counts:
 		x.verdict, x.text = failed, "FAIL  "+proof
-	default:
+	case out.Kind == result.Recommended:
 		x.text = "FAIL  (recommended, with Strict it fails the test)  " + proof
+	default:
+		x.text = "FAIL  (informative)  " + proof
 	}
 	return x
+}
+
+// bases says what the claims of a Pass rest on, each once.
+func bases(out *result.Scenario) (all []string) {
+	for i := range out.Claims {
+		if b := out.Claims[i].Basis(); b != "" && !slices.Contains(all, b) {
+			all = append(all, b)
+		}
+	}
+	return all
 }
 
 // tell makes subtests of what is shown, until one fails.
@@ -161,10 +177,11 @@ func (c *config) scenarios(endpoint, patience string) (out []*scenario.Scenario,
 		set = append([]tree.Setting{{Path: "safety.max_duration", Value: patience}}, set...)
 	}
 	names, err := fs.Glob(scenarios.FS, "*.yaml")
+	more, _ := fs.Glob(scenarios.FS, "more/*.yaml") // the pattern is good
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range names {
+	for _, name := range append(names, more...) {
 		src, err := fs.ReadFile(scenarios.FS, name)
 		if err != nil {
 			return nil, err
@@ -174,13 +191,22 @@ func (c *config) scenarios(endpoint, patience string) (out []*scenario.Scenario,
 		if err != nil {
 			return nil, err
 		}
-		if !c.runs(plain) {
+		if !c.runs(plain) || strings.Contains(name, "/") && !slices.Contains(c.only, plain.ID) {
 			continue
 		}
+		set := set
+		if c.origin != nil && slices.Contains(plain.Tags, "proxy") {
+			set = append(set, tree.Setting{Path: "target.origin", Value: c.where(beyond)})
+		}
 		s, err := scenario.Parse(src, name, scenario.ParseOptions{Env: nothing, Limit: c.limit.String(),
-			Target: endpoint, Partition: c.partition, Set: set, Promises: c.promises})
+			Target: endpoint, Partition: c.partition, Set: set, Promises: c.promises, Keys: c.keys})
 		if err != nil {
 			return nil, fmt.Errorf("rlchecktest: %w", err)
+		}
+		for i := range s.Phases {
+			if e := &s.Phases[i].Event; c.events[e.Action] != nil {
+				e.Command, e.Timeout = "(given to rlchecktest)", atOnce
+			}
 		}
 		out = append(out, s)
 	}

@@ -38,7 +38,7 @@ type endpoints struct {
 
 // connect finds the endpoints of a scenario, and starts the embedded target if the scenario asks for it.
 func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
-	e := &endpoints{wallError: otherClock, events: events{output: o.Output}}
+	e := &endpoints{wallError: otherClock, events: events{output: o.Output, own: o.Events}}
 	where, origin := s.Target.URL, s.Target.Origin
 	if where == scenario.Builtin {
 		e.wallError = sameClock

@@ -16,6 +16,7 @@ import (
 type events struct {
 	embedded Embedded
 	output   io.Writer
+	own      map[timeline.Action]func(timeline.Event) (int64, error)
 	failed   error
 	// counted are the results of the Count actions so far.
 	counted []int64
@@ -25,7 +26,12 @@ type events struct {
 // another target.
 func (x *events) do(ctx context.Context, e timeline.Event) error {
 	var err error
-	switch {
+	switch own := x.own[e.Action]; {
+	case own != nil:
+		var n int64
+		if n, err = own(e); e.Action == timeline.Count {
+			x.counted = append(x.counted, n)
+		}
 	case e.Action == timeline.Count:
 		err = x.count(ctx, e)
 	case x.embedded == nil:

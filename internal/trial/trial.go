@@ -71,6 +71,9 @@ type Options struct {
 	PastCaches bool
 	// Spill creates the files for a recording that is too long for memory; nil keeps all in memory.
 	Spill func() (timeline.Spill, error)
+	// Events do what commands would do to a target that is not embedded. A Count returns how many requests it
+	// has denied.
+	Events map[timeline.Action]func(timeline.Event) (denied int64, err error)
 	// Fleet lets agents send the requests; nil sends them from this process.
 	Fleet *Fleet
 }

@@ -53,7 +53,7 @@ func (t *Transport) relieve(ctx context.Context) {
 	x := relief{moved: -relieved}
 	for ctx.Err() == nil {
 		d := listens
-		if x.held == nil && x.waiting == nil && t.waiting(0) == nil { // nothing can have waited for long before
+		if x.held == nil && x.waiting == nil && t.waiting(0) == nil { // what comes has not waited
 			d = min(hush, t.o.Timeout/4)
 			if t.released.Load() {
 				d = hushGate
