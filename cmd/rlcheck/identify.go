@@ -312,7 +312,7 @@ func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 	for i := range s.Phases { // each is judged by its own limit
 		s.Phases[i].Limit = s.Limit
 	}
-	out := result.Scenario{ID: s.ID, Title: s.Title + ": " + res.Summary(), Kind: string(s.Kind),
+	out := result.Scenario{ID: s.ID, Title: res.Summary(), Kind: string(s.Kind),
 		Source: s.Source,
 		Target: trial.RedactURL(s.Target.URL),
 		Limit:  s.Limit, Answer: string(res.Verdict)}

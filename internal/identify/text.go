@@ -303,20 +303,19 @@ func (r *Result) Listed() string {
 
 // Summary is the answer in a sentence.
 func (r *Result) Summary() string {
-	left := r.Listed()
-	if left == "" && r.Verdict == Open && r.Stopped != "" {
-		left = r.Stopped
-	} else if left == "" {
-		left = "no limit that is looked for explains all answers"
-	}
-	out := string(r.Verdict) + ": " + left
-	if r.Verdict == Identified {
+	switch left := r.Listed(); {
+	case r.Verdict == Identified:
+		out := r.Found[0].Sentence()
 		if r.Sharper != nil {
 			out += "; " + r.Sharper.Sentence()
 		}
-		out += "; " + r.unseen().sentence()
+		return out + "; " + r.unseen().sentence()
+	case left != "":
+		return string(r.Verdict) + ": " + left
+	case r.Verdict == Open && r.Stopped != "":
+		return string(r.Verdict) + ": " + r.Stopped
 	}
-	return out
+	return string(r.Verdict) + ": no limit that is looked for explains all answers"
 }
 
 func words(class []spec.Algorithm) string {

@@ -84,8 +84,7 @@ func findings(s *result.Scenario) []Failure {
 	if len(out) > 0 || s.Judgement == nil {
 		return out
 	}
-	for i := range s.Judgement.Partitions {
-		p := &s.Judgement.Partitions[i]
+	for _, p := range s.Judgement.Failed() {
 		for k := range p.Findings {
 			out = append(out, found(s, Conformance, &p.Findings[k]))
 		}

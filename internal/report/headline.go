@@ -13,6 +13,11 @@ import (
 // Headline says the result of a run, behind its verdict: 36 scenarios: 34 PASS, 2 FAIL (burst, replicas), in
 // 2m16s. It separates failures that do not count. Of an identified limit it is the SPEC.
 func Headline(r *result.Run, strict bool) string {
+	return headline(r, strict, " in "+text.Brief(r.Duration))
+}
+
+// headline is Headline, with how long a single scenario took.
+func headline(r *result.Run, strict bool, took string) string {
 	if len(r.Scenarios) == 0 {
 		return strings.TrimSuffix("nothing was judged in "+text.Brief(r.Duration)+interruption(r), ", ")
 	}
@@ -22,7 +27,7 @@ func Headline(r *result.Run, strict bool) string {
 		if s.Answer != "" && s.Verdict == result.Pass {
 			words = s.Limit.String()
 		}
-		words += " in " + text.Brief(r.Duration)
+		words += took
 		if s.Verdict == result.Fail && !s.Weighs(strict) {
 			words += ": its FAIL does not count (" + s.Kind + ")"
 		}

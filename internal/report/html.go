@@ -100,10 +100,10 @@ type card struct {
 	Next   *card
 }
 
-// Objectives returns the claims that --slo made.
-func (c *card) Objectives() (out []claimRow) {
+// ClaimsOf returns the claims that --slo made, or all others.
+func (c *card) ClaimsOf(slo bool) (out []claimRow) {
 	for i, row := range c.Claims {
-		if c.Scenario.Claims[i].Kind == result.ClaimSLO {
+		if slo == (c.Scenario.Claims[i].Kind == result.ClaimSLO) {
 			out = append(out, row)
 		}
 	}
@@ -134,12 +134,12 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 	clean := cleanRun(r)
 	p := page{
 		Run: clean, Verdict: badge{clean.Word(o.Strict), clean.Verdict(o.Strict).String()},
-		Summary: Headline(clean, o.Strict), Measured: evidenceAbout(clean),
+		Summary: headline(clean, o.Strict, ""), Measured: measuredLines(clean),
 		About: provenance(clean),
 	}
 	p.fill(r, clean, o)
 	if o.Simulated { // which limit answered, instead of a verdict
-		mark := badge{"SIMULATED", result.Inconclusive.String()}
+		mark := badge{"SIMULATED", "none"}
 		p.Verdict, p.Summary, p.Measured = mark, "what a correct limiter does; no endpoint was tested", nil
 		for i := range p.Cards {
 			c := &p.Cards[i]
@@ -149,12 +149,22 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 	return write(w, pages(), "page", p)
 }
 
+// measuredLines returns the lines below the verdict. One scenario measured something even if no scenarios
+// were compared.
+func measuredLines(r *result.Run) []string {
+	out := evidenceAbout(r)
+	if len(out) == 0 && len(r.Scenarios) == 1 && r.Scenarios[0].Judgement != nil && r.Scenarios[0].Answer == "" {
+		return r.Scenarios[0].Worth()
+	}
+	return out
+}
+
 // writeAcceptance writes one page for a release (in the form of ITU-T Y.1564): a row for each step of the
 // load, the measured values, and a place to sign.
 func writeAcceptance(w io.Writer, r *result.Run, o Options) error {
 	clean := cleanRun(r)
 	p := page{Run: clean, Verdict: badgeOf(clean.Verdict(o.Strict)),
-		Summary: Headline(clean, o.Strict), About: provenance(clean)}
+		Summary: headline(clean, o.Strict, ""), Measured: measuredLines(clean), About: provenance(clean)}
 	for i := range clean.Scenarios {
 		p.Cards = append(p.Cards, newCard(&r.Scenarios[i], &clean.Scenarios[i], o))
 	}
@@ -205,7 +215,7 @@ func (p *page) fill(raw, clean *result.Run, o Options) {
 		}
 		word := badgeOf(x.Verdict)
 		if x.Verdict == result.Fail && !x.Counts {
-			word.Class = result.Inconclusive.String()
+			word.Class = "uncounted"
 		}
 		p.Causes = append(p.Causes, causeBox{word, x.Who(), anchors[x.Witness], x.Lines()})
 		if i := slices.IndexFunc(p.Cards, func(c card) bool { return c.ID == x.Witness }); i >= 0 {
@@ -229,7 +239,7 @@ func newCard(raw, s *result.Scenario, o Options) card {
 	c := card{Scenario: s, Badge: badge{s.Word(), s.Verdict.String()}, Worth: worthRows(s), Facts: facts(s),
 		Troubles: Troubles(s), Claims: claimRows(s), Compared: comparedBy(s)}
 	if s.Verdict == result.Fail && !s.Weighs(o.Strict) {
-		c.Uncount, c.Badge.Class = s.Kind, result.Inconclusive.String()
+		c.Uncount, c.Badge.Class = s.Kind, "uncounted"
 	}
 	if s.Verdict == result.Fail {
 		c.Failures = Shown(Failures(raw))

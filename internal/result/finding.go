@@ -10,8 +10,7 @@ import (
 func (s *Scenario) Findings() []Finding {
 	var out []Finding
 	if s.Judgement != nil {
-		for i := range s.Judgement.Partitions {
-			p := &s.Judgement.Partitions[i]
+		for _, p := range s.Judgement.Failed() {
 			for _, f := range p.Findings {
 				f.Partition = p.Partition
 				out = append(out, f)

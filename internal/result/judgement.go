@@ -1,6 +1,7 @@
 package result
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -208,4 +209,17 @@ func (j *Judgement) Doubt(r Reason, detail string) {
 			p.Verdict, p.Reason, p.Detail, p.Findings = Inconclusive, r, detail, nil
 		}
 	}
+}
+
+// Failed returns the partitions that fail, those first that show the largest quota.
+func (j *Judgement) Failed() (out []*PartitionVerdict) {
+	for i := range j.Partitions {
+		if p := &j.Partitions[i]; len(p.Findings) > 0 {
+			out = append(out, p)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b *PartitionVerdict) int {
+		return cmp.Compare(b.Measured.Burst.Lo, a.Measured.Burst.Lo)
+	})
+	return out
 }

@@ -33,25 +33,19 @@ func (j *Judgement) Lines(all bool, worth string) []string {
 
 // failed returns the lines of the partitions that fail.
 func (j *Judgement) failed(all bool) (out []string) {
-	shown, failed := 0, 0
-	for i := range j.Partitions {
-		p := &j.Partitions[i]
-		if len(p.Findings) > 0 {
-			failed++
-		}
-		if shown == mostShown && !all {
-			continue
-		}
+	failed := j.Failed()
+	shown := failed[:min(len(failed), mostShown)]
+	if all {
+		shown = failed
+	}
+	for _, p := range shown {
 		for k := range p.Findings {
-			if k == 0 {
-				shown++
-			}
 			out = append(out, "FAIL  "+j.nameOf(p)+p.Findings[k].Text, "      "+p.Findings[k].Witness())
 		}
 	}
-	if more := failed - shown; more > 0 {
+	if more := len(failed) - len(shown); more > 0 {
 		out = append(out, fmt.Sprintf("FAIL  %s of %s fail, %s more than shown (-v)",
-			text.Plural(failed, "partition"), text.Thousands(len(j.Partitions)), text.Thousands(more)))
+			text.Plural(len(failed), "partition"), text.Thousands(len(j.Partitions)), text.Thousands(more)))
 	}
 	return out
 }

@@ -147,7 +147,7 @@ func onlyCoarse(j *result.Judgement) bool {
 // claimOf returns the claim about conformance for a judgement. worth is the text of a pass.
 func claimOf(all *result.Judgement, worth string) result.Claim {
 	c := result.Claim{ID: conformanceID, Kind: result.ClaimConformance}
-	for _, p := range all.Partitions {
+	for _, p := range all.Failed() {
 		result.NameRules(c.Kind, p.Findings)
 		c.Findings = append(c.Findings, p.Findings...)
 	}
