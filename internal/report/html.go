@@ -153,10 +153,14 @@ func writeHTML(w io.Writer, r *result.Run, o Options) error {
 // were compared.
 func measuredLines(r *result.Run) []string {
 	out := evidenceAbout(r)
-	if len(out) == 0 && len(r.Scenarios) == 1 && r.Scenarios[0].Judgement != nil && r.Scenarios[0].Answer == "" {
-		return r.Scenarios[0].Worth()
+	if len(out) > 0 || len(r.Scenarios) != 1 {
+		return out
 	}
-	return out
+	s := &r.Scenarios[0]
+	if s.Judgement == nil || s.Answer != "" {
+		return nil
+	}
+	return s.Worth()
 }
 
 // writeAcceptance writes one page for a release (in the form of ITU-T Y.1564): a row for each step of the
