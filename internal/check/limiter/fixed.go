@@ -17,19 +17,21 @@ func fixedCounting(p spec.Policy, box history.Interval) counting {
 	return newFixed(p, box.From, box.To)
 }
 
-// fixed is the bound of the fixed window with a phase in a box.
+// fixed is the bound of the fixed window with a phase in a box. Of a window that is divided into n slots, the
+// Grid are the slots: in any n consecutive ones at most quota units are counted.
 //
 //	over:   the admissions that must lie in windows k1..k2 are at most quota * (k2-k1+1)   (Hall's
-//	        condition, by earliest deadline)
-//	under:  units that may lie in the denial's window and start before it reach the quota
+//	        condition, by earliest deadline); those in m*n consecutive slots are at most quota * m
+//	under:  units that may lie in the denial's slot, or in the n-1 before it, and start before it reach the
+//	        quota
 type fixed struct {
 	Grid
-	quota int64
-	all   bool
+	n, quota int64
+	all      bool
 }
 
 func newFixed(p spec.Policy, from, to int64) fixed {
-	return fixed{NewGrid(p, from, to), p.Rate.N, p.Count == spec.CountAll}
+	return fixed{NewGrid(p, from, to), 1, p.Rate.N, p.Count == spec.CountAll}
 }
 
 func (f fixed) Over(h *history.History) *Breach {
@@ -41,6 +43,9 @@ func (f fixed) Over(h *history.History) *Breach {
 			return br
 		}
 	}
+	if f.n > 1 {
+		return f.overSpans(h)
+	}
 	return Overfull(h.Admitted, func() func(int) Seat {
 		return func(i int) Seat {
 			ev := &h.Admitted[i]
@@ -49,14 +54,11 @@ func (f fixed) Over(h *history.History) *Breach {
 	}, f.quota)
 }
 
-// overCounting asks as a ring with one slot does.
-func (f fixed) overCounting(h *history.History, counted *history.Certain) *Breach {
-	return ring{f.Grid, 1, f.quota, f.all}.overCounting(h, counted)
+func (f fixed) Usage(h *history.History) Meter { return newWindowMeter(h, f.Grid, f.n, f.quota, f.all) }
+
+func (f fixed) Scope() Scope {
+	return Scope{Memory: f.n * f.sizeTo, Full: f.quota, All: f.all, Crowd: f.all}
 }
-
-func (f fixed) Usage(h *history.History) Meter { return newWindowMeter(h, f.Grid, 1, f.quota, f.all) }
-
-func (f fixed) Scope() Scope { return Scope{Memory: f.sizeTo, Full: f.quota, All: f.all, Crowd: f.all} }
 
 // The counts of windows of known phase: the index of the window, the units counted in it, and for a counter
 // the units counted in the window before.
