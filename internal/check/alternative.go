@@ -9,7 +9,7 @@ import (
 
 // buckets guesses token buckets, if a window or a queue is declared.
 func buckets(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
-	if p.Completes() || p.Bucketed() {
+	if p.Bucketed() {
 		return nil
 	}
 	bucket := like(p, spec.TokenBucket, p.Rate, p.Full())
@@ -26,7 +26,7 @@ func bucketText(p spec.Policy) string {
 
 // queues guesses leaky buckets that delay requests, if another bucket is declared.
 func queues(q *inquiry, p spec.Policy, j *result.Judgement) []guess {
-	if p.Completes() || !p.Bucketed() {
+	if !p.Bucketed() {
 		return nil
 	}
 	queue := like(p, spec.LeakyBucketQueue, p.Rate, p.Full())
@@ -54,13 +54,28 @@ func windowed(base spec.Policy, rate spec.Rate, kind spec.Policy) spec.Policy {
 	return out
 }
 
+// window is a kind of window. text has a place for its quota in its time.
+type window struct {
+	text string
+	kind spec.Policy
+}
+
+// windows guesses windows of some kinds.
+func windows(kinds ...window) func(*inquiry, spec.Policy, *result.Judgement) []guess {
+	return func(q *inquiry, p spec.Policy, j *result.Judgement) (all []guess) {
+		for _, k := range kinds {
+			if k.kind.Align != spec.AlignShared || len(j.Partitions) > 1 {
+				all = append(all, q.windows(p, k.kind, k.text)...)
+			}
+		}
+		return all
+	}
+}
+
 // windows returns the windows of a kind, each with the quotas that were measured. They have the declared
 // length and quota. For a declared bucket, they have its burst in the time it takes to fill, and its rate as
 // it is written.
 func (q *inquiry) windows(p, kind spec.Policy, text string) []guess {
-	if p.Completes() {
-		return nil
-	}
 	rates := []spec.Rate{p.Rate}
 	if p.Refills() {
 		rates = []spec.Rate{{N: p.Full(), Per: p.Recovery()}, p.Rate}
@@ -83,53 +98,6 @@ func (q *inquiry) windows(p, kind spec.Policy, text string) []guess {
 	return changed(p, all...)
 }
 
-func clockWindows(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
-	return q.windows(p, fixedKind(spec.AlignClock), "a fixed window of %s aligned to the clock")
-}
-
-func openedWindows(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
-	return q.windows(p, fixedKind(spec.AlignFirst), "a fixed window of %s opened by the first request")
-}
-
-func refreshedWindows(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
-	admitted := q.windows(p, refreshing(spec.RefreshAdmitted),
-		"a fixed window of %s that every admitted request restarts")
-	return append(admitted, q.windows(p, refreshing(spec.RefreshAll),
-		"a fixed window of %s that every request restarts, denied or not")...)
-}
-
-// timedWindows guesses windows that end for all partitions at once, if there are several.
-func timedWindows(q *inquiry, p spec.Policy, j *result.Judgement) []guess {
-	if len(j.Partitions) < 2 {
-		return nil
-	}
-	return q.windows(p, fixedKind(spec.AlignShared), "a fixed window of %s that one timer ends for all "+
-		"clients")
-}
-
-func unknownWindows(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
-	return q.windows(p, fixedKind(spec.AlignUnknown), "a fixed window of %s of unknown alignment")
-}
-
-func logs(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
-	return q.windows(p, logKind, "a sliding window log of %s")
-}
-
-func counters(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
-	kind := spec.Policy{Algorithm: spec.SlidingWindowCounter, Align: spec.AlignUnknown}
-	return q.windows(p, kind, "a sliding window counter of %s")
-}
-
-func slottedWindows(q *inquiry, p spec.Policy, _ *result.Judgement) []guess {
-	var all []guess
-	for _, n := range []int64{10, 60, 5, 4, 2} {
-		kind := fixedKind(spec.AlignUnknown)
-		kind.Slots = n
-		all = append(all, q.windows(p, kind, "a window of %s in "+fmt.Sprint(n)+" slots")...)
-	}
-	return all
-}
-
 var logKind = spec.Policy{Algorithm: spec.SlidingWindowLog}
 
 // fixedKind is a fixed window that no request restarts.
@@ -140,4 +108,14 @@ func fixedKind(align spec.Align) spec.Policy {
 // refreshing is a fixed window that requests restart.
 func refreshing(which spec.Refresh) spec.Policy {
 	return spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst, Refresh: which}
+}
+
+// slotted are windows of so many slots each.
+func slotted(numbers ...int64) (all []window) {
+	for _, n := range numbers {
+		kind := fixedKind(spec.AlignUnknown)
+		kind.Slots = n
+		all = append(all, window{"a window of %s in " + fmt.Sprint(n) + " slots", kind})
+	}
+	return all
 }

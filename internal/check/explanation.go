@@ -121,7 +121,8 @@ func (q *inquiry) explain(limit spec.Limit, j *result.Judgement) ([]result.Expla
 		return nil, ""
 	}
 	for _, k := range families {
-		if k.unless == nil || !slices.ContainsFunc(q.found, k.unless) {
+		if (k.completes || !limit[0].Completes()) &&
+			(k.unless == nil || !slices.ContainsFunc(q.found, k.unless)) {
 			q.try(k.guesses(q, limit[0], j))
 		}
 	}

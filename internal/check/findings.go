@@ -13,26 +13,16 @@ import (
 )
 
 // Finding makes a finding of the breaches that together refute every phase of the box, under the only policy.
+// Its witness is the fewest events that still refute it, if they can be judged alone.
 func (c *Case) Finding(p *Part, found []*limiter.Breach, box history.Interval) result.Finding {
-	return c.FindingOf(p, found, c.Limit[0], box)
-}
-
-// FindingOf makes a finding of the breaches that refute pol. Its witness is the fewest events that still
-// refute it, if they can be judged alone.
-func (c *Case) FindingOf(p *Part, found []*limiter.Breach, pol spec.Policy,
-	box history.Interval) result.Finding {
 	if c.Quick || c.O.VerdictOnly {
 		return result.Finding{Kind: found[0].Kind}
 	}
-	events := EventsOf(found)
-	if len(c.Limit) == 1 {
-		if search.Counted(c.Limit) && len(found) == 1 {
-			found = []*limiter.Breach{OnlyAsked(found[0])}
-		}
-		pr := c.NewProof(p, found, pol, box)
-		found, events = pr.Fewest(found)
+	if search.Counted(c.Limit) && len(found) == 1 {
+		found = []*limiter.Breach{OnlyAsked(found[0])}
 	}
-	return c.Describe(p, found, events, pol, box, 0)
+	found, events := c.NewProof(p, found, c.Limit[0], box).Fewest(found)
+	return c.Describe(p, found, events, c.Limit[0], box, 0)
 }
 
 // NewProof returns the proof that finds the witness for the breaches of pol.

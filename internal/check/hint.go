@@ -23,14 +23,30 @@ type family struct {
 	// unless tells whether an explanation says the same more exactly, so that this family is not tried. nil:
 	// always try it.
 	unless func(result.Explanation) bool
+	// completes: it is also tried of policies that count requests when they are complete.
+	completes bool
 }
 
 // families are all families, the nearest to the declared policy first.
 var families = []family{
-	{roundings, nil}, {otherParameters, nil}, {starts, nil}, {countings, nil}, {buckets, nil}, {queues, nil},
-	{clockWindows, nil}, {openedWindows, nil}, {logs, nil}, {counters, nil}, {refreshedWindows, nil},
-	{timedWindows, placedWindow}, {unknownWindows, anything}, {slottedWindows, anything},
-	{coarseClocks, anything},
+	{guesses: roundings, completes: true}, {guesses: otherParameters, completes: true},
+	{guesses: starts}, {guesses: countings}, {guesses: buckets}, {guesses: queues},
+	{guesses: windows(window{"a fixed window of %s aligned to the clock", fixedKind(spec.AlignClock)})},
+	{guesses: windows(window{"a fixed window of %s opened by the first request",
+		fixedKind(spec.AlignFirst)})},
+	{guesses: windows(window{"a sliding window log of %s", logKind})},
+	{guesses: windows(window{"a sliding window counter of %s",
+		spec.Policy{Algorithm: spec.SlidingWindowCounter, Align: spec.AlignUnknown}})},
+	{guesses: windows(window{"a fixed window of %s that every admitted request restarts",
+		refreshing(spec.RefreshAdmitted)},
+		window{"a fixed window of %s that every request restarts, denied or not",
+			refreshing(spec.RefreshAll)})},
+	{guesses: windows(window{"a fixed window of %s that one timer ends for all clients",
+		fixedKind(spec.AlignShared)}), unless: placedWindow},
+	{guesses: windows(window{"a fixed window of %s of unknown alignment", fixedKind(spec.AlignUnknown)}),
+		unless: anything},
+	{guesses: windows(slotted(10, 60, 5, 4, 2)...), unless: anything},
+	{guesses: coarseClocks, unless: anything},
 }
 
 // placedWindow tells whether a fixed window explains the recording and its phase is known.
@@ -123,9 +139,6 @@ func burstWord(p spec.Policy) string {
 
 // starts guesses other levels at which a partition starts.
 func starts(_ *inquiry, p spec.Policy, _ *result.Judgement) []guess {
-	if p.Completes() {
-		return nil
-	}
 	empty, unknown := p, p
 	empty.Start, unknown.Start = spec.StartEmpty, spec.StartUnknown
 	return changed(p, guess{empty, "a start with no quota"}, guess{unknown,
@@ -134,9 +147,6 @@ func starts(_ *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 
 // countings guesses that denied requests count too.
 func countings(_ *inquiry, p spec.Policy, _ *result.Judgement) []guess {
-	if p.Completes() {
-		return nil
-	}
 	all := p
 	all.Count = spec.CountAll
 	return changed(p, guess{all, "counting denied requests too"})
@@ -145,9 +155,6 @@ func countings(_ *inquiry, p spec.Policy, _ *result.Judgement) []guess {
 // coarseClocks guesses coarser clocks. A tick is at most a twentieth of the window, since a coarser one
 // explains nearly everything.
 func coarseClocks(_ *inquiry, p spec.Policy, _ *result.Judgement) []guess {
-	if p.Completes() {
-		return nil
-	}
 	var all []guess
 	for tick := time.Millisecond; tick <= time.Second; tick *= 10 {
 		if tick > min(p.Rate.Per, p.Recovery())/20 || tick <= p.Tick {

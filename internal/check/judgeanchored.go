@@ -21,9 +21,9 @@ func (c *Case) judgeAnchored(p *Part) {
 	}
 	switch {
 	case len(r.Found) > 0:
-		p.Findings = append(p.Findings, c.FindingOf(p, r.Found, c.Limit[0], r.Box))
+		p.Findings = append(p.Findings, c.Finding(p, r.Found, r.Box))
 	case br != nil:
-		p.Findings = append(p.Findings, c.FindingOf(p, []*limiter.Breach{br}, c.Limit[0], history.Interval{}))
+		p.Findings = append(p.Findings, c.Finding(p, []*limiter.Breach{br}, history.Interval{}))
 	case judged == search.JudgedAll:
 		p.Limited = false // the exact search judges every stretch
 	case r.Unsure:

@@ -73,7 +73,7 @@ func (c *Case) measureOne(p *Part, i int, pol spec.Policy, ask *limiter.Scratch)
 		return result.Measured{}
 	}
 	h := *p.Histories[i]
-	own := c.unexplainedSeveral(p.Histories, i, nil)
+	own := c.unexplainedSeveral(p.Histories, c.severalBounds(nil), i)
 	h.Denied = slices.DeleteFunc(slices.Clone(h.Denied), func(d history.Event) bool {
 		_, ok := slices.BinarySearch(own, d.Seq)
 		return !ok

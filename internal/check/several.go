@@ -54,39 +54,32 @@ func (c *Case) sharedPhases() bool {
 // BoundSeveral judges a partition by the bounds. Each policy alone bounds the admissions. A denial needs one
 // policy that can explain it.
 func (c *Case) BoundSeveral(p *Part) {
-	for i, pol := range c.Limit {
-		open, box := c.opened(pol)
-		if br := limiter.NewBoundAmong(open, box.From, box.To).Over(p.Histories[i]); br != nil &&
-			c.O.Conformance != result.LowerBound {
-			p.Findings = append(p.Findings, c.severalBound(p, br, pol, box))
+	bounds := c.severalBounds(nil)
+	for i, b := range bounds {
+		if br := b.Over(p.Histories[i]); br != nil && c.O.Conformance != result.LowerBound {
+			p.Findings = append(p.Findings, c.severalBound(p, br, i))
 		}
 	}
 	if c.O.Conformance == result.UpperBound {
 		return
 	}
-	unexplained := c.unexplainedSeveral(p.Histories, -1, nil)
+	unexplained := c.unexplainedSeveral(p.Histories, bounds, -1)
 	if len(unexplained) == 0 {
 		return
 	}
 	last := len(c.Limit) - 1
-	limit, boxes := slices.Clone(c.Limit), make([]history.Interval, len(c.Limit))
-	for i := range limit {
-		limit[i], boxes[i] = c.opened(limit[i])
-	}
-	br := limiter.UnderBreach(p.Histories[last],
-		limiter.NewBoundAmong(limit[last], boxes[last].From, boxes[last].To),
-		p.Histories[last].Denial(unexplained[0]))
-	br.Events = c.underSeveral(p.Histories, boxes, unexplained[0]).Events
-	p.Findings = append(p.Findings, c.severalBound(p, br, c.Limit[last], boxes[last]))
+	br := limiter.UnderBreach(p.Histories[last], bounds[last], p.Histories[last].Denial(unexplained[0]))
+	br.Events = underSeveral(p.Histories, bounds, unexplained[0]).Events
+	p.Findings = append(p.Findings, c.severalBound(p, br, last))
 }
 
-// severalBound makes a finding of a breach that the bound of one of several policies found.
-func (c *Case) severalBound(p *Part, br *limiter.Breach, pol spec.Policy,
-	box history.Interval) result.Finding {
+// severalBound makes a finding of a breach that the bound of policy i found.
+func (c *Case) severalBound(p *Part, br *limiter.Breach, i int) result.Finding {
 	if c.Quick {
 		return result.Finding{Kind: br.Kind}
 	}
-	return c.Describe(p, []*limiter.Breach{br}, c.complete(p, br), pol, box, 0)
+	_, box := c.opened(c.Limit[i])
+	return c.Describe(p, []*limiter.Breach{br}, c.complete(p, br), c.Limit[i], box, 0)
 }
 
 // complete returns the events of a breach, and the events without which they cannot be judged: the requests
@@ -116,30 +109,31 @@ func (c *Case) opened(pol spec.Policy) (spec.Policy, history.Interval) {
 	return pol, box
 }
 
-// boundOf returns the bound of a policy for a box of its phases. It is for all phases if the first counted
-// request places the windows.
-func (c *Case) boundOf(pol spec.Policy, box history.Interval) limiter.Bound {
-	if limiter.Anchored(pol) {
-		pol, box = c.opened(pol)
-	}
-	return limiter.NewBoundAmong(pol, box.From, box.To)
-}
-
-// unexplainedSeveral returns the numbers of the denials that none of the policies can explain, ascending.
-// Policy `except` is left out; -1: none is. boxes has a box for each policy; nil: all that is open.
-func (c *Case) unexplainedSeveral(histories []*history.History, except int, boxes []history.Interval) []int {
-	var left []int
-	first := true
+// severalBounds returns the bound of each policy over its box of phases. nil: over all that is open. It is
+// over all phases if the first counted request places the windows.
+func (c *Case) severalBounds(boxes []history.Interval) []limiter.Bound {
+	out := make([]limiter.Bound, len(c.Limit))
 	for i, pol := range c.Limit {
-		if i == except {
-			continue
-		}
 		open, box := c.opened(pol)
 		if boxes != nil && !limiter.Anchored(pol) {
 			box = boxes[i]
 		}
+		out[i] = limiter.NewBoundAmong(open, box.From, box.To)
+	}
+	return out
+}
+
+// unexplainedSeveral returns the numbers of the denials that none of the policies can explain, ascending.
+// Policy `except` is left out; -1: none is.
+func (c *Case) unexplainedSeveral(histories []*history.History, bounds []limiter.Bound, except int) []int {
+	var left []int
+	first := true
+	for i, b := range bounds {
+		if i == except {
+			continue
+		}
 		var mine []int
-		for _, j := range limiter.UnexplainedBy(histories[i], limiter.NewBoundAmong(open, box.From, box.To)) {
+		for _, j := range limiter.UnexplainedBy(histories[i], b) {
 			mine = append(mine, histories[i].Denied[j].Seq)
 		}
 		slices.Sort(mine)
@@ -278,30 +272,27 @@ func (s *SeveralSearch) judge(boxes []history.Interval) (Refutation, bool) {
 
 // Bounded returns what the bounds find in one partition, or nil.
 func (s *SeveralSearch) Bounded(histories []*history.History, boxes []history.Interval) *limiter.Breach {
-	for i, pol := range s.C.Limit {
-		if s.C.O.Conformance == result.LowerBound {
-			break
-		}
-		if br := s.C.boundOf(pol, boxes[i]).Over(histories[i]); br != nil {
+	bounds := s.C.severalBounds(boxes)
+	for i, b := range bounds {
+		if br := b.Over(histories[i]); br != nil && s.C.O.Conformance != result.LowerBound {
 			return br
 		}
 	}
 	if s.C.O.Conformance == result.UpperBound {
 		return nil
 	}
-	if left := s.C.unexplainedSeveral(histories, -1, boxes); len(left) > 0 {
-		return s.C.underSeveral(histories, boxes, left[0])
+	if left := s.C.unexplainedSeveral(histories, bounds, -1); len(left) > 0 {
+		return underSeveral(histories, bounds, left[0])
 	}
 	return nil
 }
 
 // underSeveral returns the breach of a denial that no policy can explain. It has the denial and all requests
 // that may have counted against it.
-func (c *Case) underSeveral(histories []*history.History, boxes []history.Interval, seq int) *limiter.Breach {
+func underSeveral(histories []*history.History, bounds []limiter.Bound, seq int) *limiter.Breach {
 	all := &limiter.Breach{Kind: result.NoExplanation}
-	for i, pol := range c.Limit {
-		br := limiter.UnderBreach(histories[i], c.boundOf(pol, boxes[i]), histories[i].Denial(seq))
-		all.Events = append(all.Events, br.Events...)
+	for i, b := range bounds {
+		all.Events = append(all.Events, limiter.UnderBreach(histories[i], b, histories[i].Denial(seq)).Events...)
 	}
 	all.Events = history.Of(all.Events).All
 	all.Span = limiter.SpanOf(all.Events)
@@ -317,12 +308,7 @@ func (c *Case) searchSeveral(parts []*Part) {
 	}
 	s.most, s.work = c.decisions(n), c.bounded(n)/len(c.Limit)
 	found, refuted := s.refute()
-	mine, accused := make([][]*limiter.Breach, len(parts)), 0
-	for _, r := range found {
-		if mine[r.Part] = append(mine[r.Part], r.Breach); len(mine[r.Part]) == 1 {
-			accused++
-		}
-	}
+	mine, accused := byPart(found, len(parts))
 	for i, p := range parts {
 		p.Search = result.Search{Visited: s.steps, Cap: search.VisitCap, Capped: s.capped}
 		if refuted && len(mine[i]) > 0 {

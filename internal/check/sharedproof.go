@@ -12,13 +12,7 @@ import (
 // accuse makes the findings of what refutes every phase of the box: one for each partition that is part of
 // the proof. If several partitions with one phase are, their witnesses are judged together.
 func (c *Case) accuse(parts []*Part, found []Refutation, box history.Interval) {
-	mine := make([][]*limiter.Breach, len(parts))
-	accused := 0
-	for _, r := range found {
-		if mine[r.Part] = append(mine[r.Part], r.Breach); len(mine[r.Part]) == 1 {
-			accused++
-		}
-	}
+	mine, accused := byPart(found, len(parts))
 	if accused > 1 && !c.Quick {
 		c.accuseTogether(parts, found, box)
 		return
@@ -28,6 +22,17 @@ func (c *Case) accuse(parts []*Part, found []Refutation, box history.Interval) {
 			p.Findings = []result.Finding{c.Finding(p, mine[i], box)}
 		}
 	}
+}
+
+// byPart returns the breaches of each of n partitions, and how many have any.
+func byPart(found []Refutation, n int) (mine [][]*limiter.Breach, accused int) {
+	mine = make([][]*limiter.Breach, n)
+	for _, r := range found {
+		if mine[r.Part] = append(mine[r.Part], r.Breach); len(mine[r.Part]) == 1 {
+			accused++
+		}
+	}
+	return mine, accused
 }
 
 // accuseTogether makes the findings of partitions that refute the box only together, with the fewest events
