@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"bytes"
+	"encoding/csv"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -23,6 +24,8 @@ func ReadCSV(r io.Reader, name string, opts ReadOptions) (*Timeline, error) {
 func NewCSVReader(r io.Reader, name string, opts ReadOptions) *Reader {
 	t := newReader(r, name, opts)
 	rows := &rowReader{Reader: t}
+	rows.csv = csv.NewReader(rows)
+	rows.csv.FieldsPerRecord, rows.csv.ReuseRecord = -1, true
 	t.decode = rows.decode
 	return t
 }
@@ -31,7 +34,14 @@ func NewCSVReader(r io.Reader, name string, opts ReadOptions) *Reader {
 type rowReader struct {
 	*Reader
 	columns []column
-	row     row
+	// csv reads rows from lines, and row is the last.
+	csv *csv.Reader
+	row []string
+	// line is the line to begin with, if it is not taken. more is how many bytes of lines after it were
+	// taken. endless: the lines were over, or too many, inside of a cell.
+	line    []byte
+	more    int
+	endless bool
 	// lost: the first row cannot be used, so the others mean nothing.
 	lost bool
 }
@@ -58,7 +68,7 @@ func (r *rowReader) decode(line []byte, o *Observation) bool {
 	if r.lost {
 		return false
 	}
-	if len(r.row.ends) != len(r.columns) {
+	if len(r.row) != len(r.columns) {
 		r.addRagged(line)
 		return false
 	}
@@ -66,8 +76,8 @@ func (r *rowReader) decode(line []byte, o *Observation) bool {
 	*o = Observation{}
 	r.seen = 0
 	for i, c := range r.columns {
-		if cell := r.row.cell(i); len(cell) > 0 {
-			r.cell(c, cell, o)
+		if cell := r.row[i]; cell != "" {
+			r.cell(c, []byte(cell), o)
 		}
 	}
 	o.Fields = normalFields(o.Fields)
@@ -77,25 +87,35 @@ func (r *rowReader) decode(line []byte, o *Observation) bool {
 // whole splits a row into its cells. It reads on if a cell goes over the end of the line. It returns the
 // first line of the row.
 func (r *rowReader) whole(line []byte) ([]byte, bool) {
-	line = validUTF8(line)
-	flaw := r.row.split(line)
-	if flaw == openQuote {
-		line = bytes.Clone(line)
+	line = append(validUTF8(bytes.Clone(line)), '\n')
+	r.line, r.more, r.endless = line, 0, false
+	row, err := r.csv.Read()
+	line = bytes.TrimSuffix(line, []byte("\n"))
+	switch {
+	case r.endless:
+		r.add("row "+excerpt(line), "its last quote is open, up to the end of the file or 1 MiB",
+			`end the cell with "`)
+	case err != nil:
+		r.add("row "+excerpt(line), "a quote in the middle of a cell",
+			`put the whole cell in quotes and write "" for a quote in it`)
 	}
-	for flaw == openQuote {
+	r.row = row
+	return line, err == nil
+}
+
+// Read gives r.csv one line at a time, so that it never reads ahead.
+func (r *rowReader) Read(p []byte) (int, error) {
+	if len(r.line) == 0 {
 		next, err := r.lines.next()
-		if err != nil || len(r.row.text)+len(next) > MaxLine {
-			r.add("row "+excerpt(line), "its last quote is open, up to the end of the file or 1 MiB",
-				`end the cell with "`)
-			return nil, false
+		if r.more += len(next); err != nil || r.more > MaxLine {
+			r.endless = true
+			return 0, io.EOF
 		}
-		flaw = r.row.resume(validUTF8(next))
+		r.line = append(validUTF8(bytes.Clone(next)), '\n')
 	}
-	if flaw != "" {
-		r.add("row "+excerpt(line), flaw, `put the whole cell in quotes and write "" for a quote in it`)
-		return nil, false
-	}
-	return line, true
+	n := copy(p, r.line)
+	r.line = r.line[n:]
+	return n, nil
 }
 
 func validUTF8(line []byte) []byte {
@@ -106,12 +126,12 @@ func validUTF8(line []byte) []byte {
 }
 
 func (r *rowReader) addRagged(line []byte) {
-	if r.lines.cut && len(r.row.ends) < len(r.columns) {
+	if r.lines.cut && len(r.row) < len(r.columns) {
 		r.add("the last row, "+excerpt(line), "it has no end: the file is cut",
 			"remove the row or record again")
 		return
 	}
-	r.add(fmt.Sprintf("row of length %d", len(r.row.ends)),
+	r.add(fmt.Sprintf("row of length %d", len(r.row)),
 		fmt.Sprintf("the first row names %d columns", len(r.columns)), "")
 }
 
@@ -177,8 +197,8 @@ func (r *rowReader) takeColumns() {
 	}
 	missing := maps.Clone(ours)
 	has := memberSet(0)
-	for i := range r.row.ends {
-		theirs := strings.TrimSpace(string(r.row.cell(i)))
+	for i := range r.row {
+		theirs := strings.TrimSpace(r.row[i])
 		name, mapped := ours[theirs]
 		if r.opts.Columns[theirs] == "" && !mapped {
 			name = theirs
@@ -210,11 +230,11 @@ func (r *rowReader) needColumns(has memberSet, missing map[string]string) {
 			missing[theirs]), "")
 	}
 	mend := func(members ...memberSet) string {
-		if only := r.row.cell(0); len(r.row.ends) == 1 && bytes.ContainsAny(only, ";\t|") {
+		if len(r.row) == 1 && strings.ContainsAny(r.row[0], ";\t|") {
 			return "put commas between cells, not semicolons, tabs or bars"
 		}
-		for i := range r.row.ends {
-			if _, why, _ := parseInteger(strings.TrimSpace(string(r.row.cell(i)))); why == "" {
+		for i := range r.row {
+			if _, why, _ := parseInteger(strings.TrimSpace(r.row[i])); why == "" {
 				return "put a first row of names before it, such as sent_ns,first_byte_ns,outcome,partition"
 			}
 		}
@@ -239,84 +259,4 @@ func columnOf(name string) column {
 		return column{field: field}
 	}
 	return column{member: memberOf(name)}
-}
-
-// row is the cells of one row, unquoted, one after the other.
-type row struct {
-	text []byte
-	ends []int
-}
-
-func (r *row) cell(i int) []byte {
-	start := 0
-	if i > 0 {
-		start = r.ends[i-1]
-	}
-	return r.text[start:r.ends[i]]
-}
-
-// What may be wrong with a row.
-const (
-	openQuote  = "a quote is not closed"
-	strayQuote = "a quote in the middle of a cell"
-)
-
-// split splits a line into cells. flaw says what is wrong; empty: nothing is. After openQuote the row
-// continues in the next line, with resume.
-func (r *row) split(line []byte) (flaw string) {
-	r.text, r.ends = r.text[:0], r.ends[:0]
-	return r.cells(line, 0)
-}
-
-// resume continues in the middle of a cell in quotes.
-func (r *row) resume(line []byte) (flaw string) {
-	r.text = append(r.text, '\n')
-	end, flaw := r.quoted(line, 0)
-	if flaw != "" {
-		return flaw
-	}
-	r.ends = append(r.ends, len(r.text))
-	if end == len(line) {
-		return ""
-	}
-	return r.cells(line, end+1)
-}
-
-// cells splits the rest of a line from i on, where a cell begins.
-func (r *row) cells(line []byte, i int) (flaw string) {
-	for ; ; i++ {
-		if i < len(line) && line[i] == '"' {
-			if i, flaw = r.quoted(line, i+1); flaw != "" {
-				return flaw
-			}
-		} else {
-			for i < len(line) && line[i] != ',' {
-				if line[i] == '"' {
-					return strayQuote
-				}
-				r.text = append(r.text, line[i])
-				i++
-			}
-		}
-		r.ends = append(r.ends, len(r.text))
-		if i >= len(line) {
-			return ""
-		}
-	}
-}
-
-// quoted reads a cell after its first quote and returns the place after its last one.
-func (r *row) quoted(line []byte, i int) (end int, flaw string) {
-	for ; i < len(line); i++ {
-		if line[i] == '"' {
-			if i+1 >= len(line) || line[i+1] == ',' {
-				return i + 1, ""
-			}
-			if i++; line[i] != '"' {
-				return i, strayQuote
-			}
-		}
-		r.text = append(r.text, line[i])
-	}
-	return i, openQuote
 }
