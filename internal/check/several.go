@@ -292,7 +292,8 @@ func (s *SeveralSearch) Bounded(histories []*history.History, boxes []history.In
 func underSeveral(histories []*history.History, bounds []limiter.Bound, seq int) *limiter.Breach {
 	all := &limiter.Breach{Kind: result.NoExplanation}
 	for i, b := range bounds {
-		all.Events = append(all.Events, limiter.UnderBreach(histories[i], b, histories[i].Denial(seq)).Events...)
+		br := limiter.UnderBreach(histories[i], b, histories[i].Denial(seq))
+		all.Events = append(all.Events, br.Events...)
 	}
 	all.Events = history.Of(all.Events).All
 	all.Span = limiter.SpanOf(all.Events)

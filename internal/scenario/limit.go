@@ -182,30 +182,15 @@ func when(key, value string, then *jsonschema.Schema) *jsonschema.Schema {
 // policyKeys returns the schemas of the parameters of a limit: their forms, with words and meanings of
 // package spec.
 func policyKeys() map[string]*jsonschema.Schema {
-	time := orVariable(pattern(durationPattern))
-	times := orVariable(pattern(spanPattern))
-	number := func(least float64) *jsonschema.Schema {
-		return orVariable(&jsonschema.Schema{Type: "integer", Minimum: &least}, grouped())
-	}
-	numbers := func(least float64) *jsonschema.Schema {
-		whole := &jsonschema.Schema{Type: "integer", Minimum: &least}
-		return orVariable(whole, grouped(), pattern(countsPattern))
-	}
-	numeric := map[string]*jsonschema.Schema{
-		"rate":      orVariable(pattern(limitRatePattern)),
-		"limit":     numbers(1),
-		"burst":     numbers(1),
-		"queue":     numbers(0),
-		"undelayed": number(0),
-		"start":     numbers(0),
-		"phase":     orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+$`}),
-		"slots":     number(1),
-		"fill":      number(1),
-		"tick":      time,
-		"ban":       times,
-		"ttl":       times,
-		"hold":      orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+\.\.[0-9a-zµ.]*$`}),
-		"linger":    time,
+	zero := 0.0
+	whole := &jsonschema.Schema{Type: "integer", Minimum: &zero}
+	forms := map[string]*jsonschema.Schema{ // by KeyDoc.Values
+		"N/PER":       orVariable(pattern(limitRatePattern)),
+		"N":           orVariable(whole, grouped()),
+		"N or A..B":   orVariable(whole, grouped(), pattern(countsPattern)),
+		"D":           orVariable(pattern(durationPattern)),
+		"D or A..B":   orVariable(pattern(spanPattern)),
+		"A..B or A..": orVariable(&jsonschema.Schema{Type: "string", Pattern: `^[0-9a-zµ.]+\.\.[0-9a-zµ.]*$`}),
 	}
 	out := map[string]*jsonschema.Schema{}
 	for _, d := range spec.KeyDocs() {
@@ -214,7 +199,7 @@ func policyKeys() map[string]*jsonschema.Schema {
 			words = append(words, w.Word)
 		}
 		s := jsonschema.Schema{}
-		if own := numeric[d.Key]; own != nil {
+		if own := forms[d.Values]; own != nil {
 			s.AnyOf = slices.Clone(own.AnyOf)
 		}
 		if named := choice(d.Key, words...).schema; len(s.AnyOf) == 0 {
