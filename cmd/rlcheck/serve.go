@@ -31,7 +31,7 @@ type serveFlags struct {
 	control, client, record, grpc              string
 	dialect, rules                             []string
 	status, replicas                           int
-	syncEvery                                  time.Duration
+	syncEvery, tokens                          time.Duration
 	seed                                       uint64
 }
 
@@ -78,15 +78,21 @@ func newServeCmd(e *cli.Env) *cobra.Command {
 		"groups of fields in answers: x-ratelimit (reset since the epoch), x-ratelimit-delta (reset from "+
 			"now), "+
 			"ratelimit-draft (RateLimit and RateLimit-Policy of draft -10 and -11), ratelimit-legacy "+
-			"(RateLimit-Limit and kin), retry-after, none "+
+			"(RateLimit-Limit and kin), openai and anthropic (one family for requests and one for tokens), "+
+			"retry-after, retry-after-ms, none "+
 			"(default x-ratelimit,ratelimit-draft,retry-after)")
 	fl.IntVar(&f.status, "deny-status", http.StatusTooManyRequests,
 		"status of a denial: 429, 503, 403, 200 or any other")
 	fl.StringVar(&f.denyBody, "deny-body", "quota-exceeded",
 		"body of a denial: a problem of the draft's type quota-exceeded, "+
-			"temporary-reduced-capacity or abnormal-usage-detected; or json, text, or none")
+			"temporary-reduced-capacity or abnormal-usage-detected; or json, retry-info, text, or none")
 	fl.StringVar(&f.grpc, "grpc", "", "answer gRPC requests, over HTTP/2 in clear text; a denial is "+
 		"exhausted (status 8) or unavailable (14, with RetryInfo)")
+	fl.DurationVar(&f.tokens, "tokens", 0, "answer like a gateway in front of a language model: POST a chat "+
+		"completion; max_tokens, or the field X-Cost, says what it costs, and the answer tells it as "+
+		"usage.total_tokens of a JSON body or of the last event of a stream, or in X-Tokens; the value is "+
+		"how long a stream lasts")
+	fl.Lookup("tokens").NoOptDefVal = "2s"
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of the random choices of faults")
 	addStateFlags(fl, &f)
 	return cmd
@@ -114,7 +120,7 @@ func (f serveFlags) options(limit spec.Limit) (lab.Options, error) {
 	o := lab.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, ClientHeader: f.client,
 		RetryAfter: f.retryAfter, DenyStatus: f.status,
 		DenyBody: lab.DenyBody(f.denyBody), OnStoreError: lab.OnStoreError(f.onStoreError),
-		Seed:     f.seed,
+		Seed: f.seed, Tokens: f.tokens,
 		Replicas: f.replicas, Counters: lab.Counters(f.counters), SyncEvery: f.syncEvery,
 		Balance: lab.Balance(f.balance), OneForAll: f.partition == string(scenario.ByNone)}
 	for _, d := range f.dialect {
@@ -205,6 +211,8 @@ func (f serveFlags) unshown() string {
 	case wants == lab.WantEvent && f.control == "",
 		wants == lab.WantOutage && f.control == "" && f.redis == "":
 		return "nothing happens to the target (add --control 127.0.0.1:8081)"
+	case wants == lab.WantTokens && f.tokens == 0:
+		return "no answer tells what it cost (add --tokens)"
 	case wants == lab.WantEmbedded:
 		return fmt.Sprintf("only the target of a run has what the fault is about (rlcheck run builtin: "+
 			"--set target.fault=%s)", f.fault)

@@ -52,8 +52,12 @@ func diagnose(rec *history.Recording, limit spec.Limit, j *result.Judgement, o O
 	return d
 }
 
-// deniedNew tells whether some partition was denied before it could have used up the quota of a new one.
+// deniedNew tells whether some partition was denied before it could have used up the quota of a new one. What
+// answers were charged is not known, so limits that settle costs tell no new one.
 func deniedNew(rec *history.Recording, limit spec.Limit) bool {
+	if slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Charge == spec.ChargeCompletion }) {
+		return false
+	}
 	least := limit.Full()
 	return slices.ContainsFunc(rec.Parts, func(p history.Partition) bool {
 		var first *history.Observation // the denial that was answered first

@@ -2,6 +2,7 @@ package claim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -293,7 +294,11 @@ func (s *series) counted(from, to time.Duration, p spec.Policy) int64 {
 	for i := range s.obs {
 		o := &s.obs[i]
 		counts := o.Outcome != timeline.Denied || p.Count == spec.CountAll || p.Count == spec.CountOwn
-		if counts && o.Sent <= to && DecidedBy(o) >= from {
+		switch {
+		case !counts || o.Sent > to || s.chargedBy(o) < from:
+		case o.Cost == timeline.CostUnknown:
+			return math.MaxInt64 / 2
+		default:
 			units += o.Cost
 		}
 	}

@@ -2,6 +2,7 @@ package claim
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
@@ -31,7 +32,7 @@ func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
 	for _, p := range j.ByPartition() {
 		counted, ok := j.CountedBy(len(p.Observations),
 			func(i int) *timeline.Observation { return &p.Observations[i] })
-		if !ok || len(counted.Limit) == 0 || counted.Limit.Completes() {
+		if !ok || len(counted.Limit) == 0 || slices.ContainsFunc(counted.Limit, asksMore) {
 			continue
 		}
 		s := series{Recording: counted, fresh: j.fresh, obs: p.Observations}
@@ -49,6 +50,8 @@ func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
 		}
 	}
 	switch {
+	case slices.ContainsFunc(j.Limit, asksMore):
+		return moot(id, "a request of one unit may be denied while units are left")
 	case judged > 0 && len(j.Limit) > 0:
 		bad := len(left) + len(again)
 		return result.Settle(id, fmt.Sprintf("%d of %s state the limit that denied%s", judged-bad,
@@ -63,6 +66,10 @@ func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
 		})
 	}
 }
+
+// asksMore tells whether a policy may deny a request of one unit although one is left: for its estimate, or as
+// all places are taken.
+func asksMore(p spec.Policy) bool { return p.Reserve > 0 || p.InFlight() }
 
 // unitsLeft judges what the denials of a partition say that is left. judged counts those of which that is
 // known: the cost in the units of a quota may be greater than 1.
@@ -103,7 +110,7 @@ func (s *series) unitsLeft(of map[int]*teller) (found []result.Finding, judged i
 // leastLeft returns the fewest units that the answer states as left, and of which quota. It is -1 if none
 // states any. sure: the request surely takes no more than one of them.
 func (t *teller) leastLeft(limit spec.Limit) (least int64, of headers.Quota, sure bool) {
-	least, sure = -1, t.o.Cost == 1
+	least, sure = -1, !slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Asks(t.o.Cost) != 1 })
 	for _, q := range t.quotas {
 		sure = sure && (q.Units == "" || declares(limit, q.Limit, q.Window))
 		if q.HasRemaining && (least < 0 || q.Remaining < least) {
@@ -130,11 +137,29 @@ func (s *series) freed(o *timeline.Observation) (units int64, windows int, known
 	for i := range s.obs {
 		x, apart := &s.obs[i], s.Header.Apart(s.obs[i].Observer, o.Observer)
 		if x != o && x.Outcome != timeline.Denied && x.Sent-apart <= o.FirstByte &&
-			DecidedBy(x)+apart >= o.Sent {
+			s.chargedBy(x)+apart >= o.Sent {
+			if x.Cost == timeline.CostUnknown {
+				return 0, 0, false
+			}
 			units += x.Cost
 		}
 	}
 	return units, windows, true
+}
+
+// chargedBy returns when x was charged at the latest. It is later than its decision if that is settled.
+func (s *series) chargedBy(x *timeline.Observation) time.Duration {
+	by := DecidedBy(x)
+	for _, p := range s.LimitOf(x) {
+		switch {
+		case p.Charge != spec.ChargeCompletion:
+		case x.Done > 0 && p.LingerSet:
+			by = max(by, x.Done+p.Linger)
+		default:
+			return math.MaxInt64 / 2
+		}
+	}
+	return by
 }
 
 // closely tells whether the last of some denials follow one another within the shortest window, and are more

@@ -46,8 +46,12 @@ func (a *answer) render() {
 		if a.target.dialect.retryAfter && a.ruling.RetryAfter != reference.Never {
 			a.setRetryAfter(a.wait())
 		}
+		if a.target.dialect.retryAfterMS && a.ruling.RetryAfter != reference.Never {
+			a.header["Retry-After-Ms"] = []string{strconv.FormatInt(max(1, ceilMS(a.wait())), 10)}
+		}
 	}
 	a.setQuota(a.ruling.Remaining, a.reset())
+	a.setBudgets()
 }
 
 // wait returns how long a denied client must wait from now on, exactly.
@@ -173,6 +177,8 @@ const (
 	// DenyJSON is a JSON object that is no problem, as many products send it. It has a code, a message, the
 	// wait in seconds, the limit, and when the quota is back, in seconds since 1970.
 	DenyJSON DenyBody = "json"
+	// DenyRetryInfo is a JSON object as APIs of Google send it, with the wait in a google.rpc.RetryInfo.
+	DenyRetryInfo DenyBody = "retry-info"
 	// DenyText is a line of plain text.
 	DenyText DenyBody = "text"
 	// DenyEmpty has no bytes and no media type.
@@ -187,11 +193,13 @@ func (b DenyBody) complete() (DenyBody, error) {
 	switch b {
 	case "":
 		return DenyQuotaExceeded, nil
-	case DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyJSON, DenyText, DenyEmpty:
+	case DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyJSON, DenyRetryInfo, DenyText,
+		DenyEmpty:
 		return b, nil
 	}
-	return b, fmt.Errorf("target: body of a denial %q: it is %q, %q, %q, %q, %q or %q",
-		b, DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyJSON, DenyText, DenyEmpty)
+	return b, fmt.Errorf("target: body of a denial %q: it is %q, %q, %q, %q, %q, %q or %q",
+		b, DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyJSON, DenyRetryInfo, DenyText,
+		DenyEmpty)
 }
 
 // title returns the title of the problem type b.
@@ -214,6 +222,8 @@ func (a *answer) denial() (string, []string) {
 	case DenyJSON:
 		return `{"error":{"code":"rate_limited","message":"` + a.detail() + `",` + a.members() + "}}\n",
 			jsonType
+	case DenyRetryInfo:
+		return a.retryInfo(), jsonType
 	case DenyText:
 		return a.detail() + "\n", plainType
 	default:
@@ -243,7 +253,7 @@ func (a *answer) members() string {
 // problem returns the problem details of a denial. violated-policies names the policies of RateLimit-Policy.
 func (a *answer) problem(status int) string {
 	of := a.target.opts.DenyBody
-	if of == DenyText || of == DenyEmpty || of == DenyJSON {
+	if of == DenyText || of == DenyEmpty || of == DenyJSON || of == DenyRetryInfo {
 		of = DenyQuotaExceeded
 	}
 	return `{"type":"` + problemTypes + string(of) + `","title":"` + of.title() + `","status":` +

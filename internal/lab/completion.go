@@ -28,7 +28,7 @@ type Hasty struct{ Decider }
 func (h Hasty) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
 	r, err := h.Decider.Decide(ctx, key, cost)
 	if r.Complete != nil {
-		r.Complete()
+		r.Complete(cost)
 		r.Complete = nil
 	}
 	return r, err
@@ -55,7 +55,7 @@ func (f *Refunding) Decide(ctx context.Context, key string, cost int64) (Ruling,
 		r.Allow, r.RetryAfter = true, 0
 	}
 	if r.Allow {
-		r.Complete = func() {
+		r.Complete = func(cost int64) {
 			if ctx.Err() != nil {
 				f.mu.Lock()
 				f.left[key] += cost

@@ -26,6 +26,13 @@ const (
 	// RateLimitLegacy is RateLimit-Limit, -Remaining and -Reset of the drafts up to -06. Reset is in seconds
 	// from now.
 	RateLimitLegacy Dialect = "ratelimit-legacy"
+	// OpenAI is X-RateLimit-Limit-Requests, -Tokens and kin, for each policy by what it counts. Reset is a
+	// duration of Go, until the budget is whole again.
+	OpenAI Dialect = "openai"
+	// Anthropic is Anthropic-RateLimit-Requests-Limit, -Tokens-Limit and kin. Reset is a time of RFC 3339.
+	Anthropic Dialect = "anthropic"
+	// RetryAfterMS is Retry-After-Ms on denials, in milliseconds.
+	RetryAfterMS Dialect = "retry-after-ms"
 	// RetryAfterField is Retry-After on denials (RFC 9110 section 10.2.3).
 	RetryAfterField Dialect = "retry-after"
 	// None carries no field at all.
@@ -39,11 +46,12 @@ const (
 )
 
 // dialects is a set of dialects.
-type dialects struct{ x, xDelta, draft, legacy, retryAfter bool }
+type dialects struct{ x, xDelta, draft, legacy, openAI, anthropic, retryAfter, retryAfterMS bool }
 
 // Dialects returns all dialects.
 func Dialects() []Dialect {
-	return []Dialect{XRateLimit, XRateLimitDelta, RateLimitDraft, RateLimitLegacy, RetryAfterField, None}
+	return []Dialect{XRateLimit, XRateLimitDelta, RateLimitDraft, RateLimitLegacy, OpenAI, Anthropic,
+		RetryAfterField, RetryAfterMS, None}
 }
 
 // dialectsOf returns the set of ds.
@@ -59,8 +67,14 @@ func dialectsOf(ds []Dialect) (dialects, error) {
 			set.draft = true
 		case RateLimitLegacy:
 			set.legacy = true
+		case OpenAI:
+			set.openAI = true
+		case Anthropic:
+			set.anthropic = true
 		case RetryAfterField:
 			set.retryAfter = true
+		case RetryAfterMS:
+			set.retryAfterMS = true
 		case None:
 			if len(ds) > 1 {
 				return set, fmt.Errorf("target: dialect %q: it stands alone", None)

@@ -14,6 +14,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
+// streamTime is how long a stream of the embedded target lasts.
+const streamTime = 2 * time.Second
+
 // Network is where an embedded target listens. Tests give it one of their own.
 type Network interface {
 	// Listen serves h and returns its URL.
@@ -48,6 +51,9 @@ func (e *Embedded) start(s *scenario.Scenario, seed uint64, redis string, networ
 	opts := Options{Limit: s.Limit, RetryAfter: s.Target.RetryAfter, Seed: seed, Rules: rulesOf(s),
 		OnStoreError: OnStoreError(s.Target.OnStoreError), ClientHeader: s.Target.ClientAddress}
 	dress(&opts, s)
+	if s.Cost != (scenario.Told{}) {
+		opts.Tokens, opts.Dialect = streamTime, []Dialect{OpenAI, RetryAfterField}
+	}
 	inProxy := ""
 	if opts.Fault = s.Target.Fault; proxyFault(s.Target.Fault) {
 		opts.Fault, inProxy = "", s.Target.Fault

@@ -138,7 +138,7 @@ func (c *carrying) deciderOf(ctx context.Context, key string) (Decider, error) {
 			return nil, err
 		}
 		if taken.Complete != nil { // what is in flight now completes at the old one
-			taken.Complete()
+			taken.Complete(used)
 		}
 	}
 	c.known[key] = true

@@ -60,6 +60,10 @@ type Fault struct {
 	answer func(*answer)
 	// reply edits a finished answer by its request, after answer.
 	reply func(*answer, *http.Request)
+	// settles returns what a request of a language model is charged when it is complete.
+	settles func(bill) int64
+	// paysDenied: a denied request is charged what it asked for.
+	paysDenied bool
 	// price edits the cost of a request.
 	price func(*http.Request, int64) int64
 	// cap tells whether a cap is kept.
@@ -83,13 +87,14 @@ type Fault struct {
 type Want string
 
 // The wants. The addresses of clients are known, some requests have a rule, something happens to the target
-// or to its store, or the target is embedded in a run. Only an embedded target has caps and owners of tokens.
+// or to its store, the target is embedded in a run, or it serves a language model (Options.Tokens). Only an embedded target has caps and owners of tokens.
 const (
 	WantAddresses Want = "addresses"
 	WantRule      Want = "rule"
 	WantEvent     Want = "event"
 	WantOutage    Want = "outage"
 	WantEmbedded  Want = "embedded"
+	WantTokens    Want = "tokens"
 )
 
 // Wants returns what a target needs to show the fault.
@@ -107,6 +112,8 @@ func (f Fault) Wants() Want {
 		return WantEvent
 	case strings.HasPrefix(f.Name, "outage-"):
 		return WantOutage
+	case f.settles != nil:
+		return WantTokens
 	case f.cap != nil, !owned.Owned:
 		return WantEmbedded
 	}
@@ -137,7 +144,7 @@ func (f Fault) Fits(l spec.Limit) string {
 
 // Faults returns all faults of targets and of proxies, ascending by name.
 func Faults() []Fault {
-	all := slices.Concat(policyFaults, limiterFaults, completionFaults, storeFaults, keyFaults,
+	all := slices.Concat(policyFaults, limiterFaults, completionFaults, tokenFaults, storeFaults, keyFaults,
 		attributeFaults, abuseFaults,
 		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults,
 		connectionFaults, timeFaults)

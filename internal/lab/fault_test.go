@@ -311,13 +311,16 @@ func problemStatus(s *session) string {
 // TestFaultsShowFromOutside: a client sees the difference that each fault makes.
 func TestFaultsShowFromOutside(t *testing.T) {
 	shown := map[string]bool{}
-	for _, s := range slices.Concat(decisionSights, answerSights, eventSights, attributeSights) {
+	for _, s := range slices.Concat(decisionSights, answerSights, eventSights, attributeSights, budgetSights) {
 		shown[s.fault] = true
 		t.Run(s.fault+"/"+s.spec, func(t *testing.T) {
 			for _, fault := range []string{"", s.fault} {
 				synctest.Test(t, func(t *testing.T) {
 					o := Options{Limit: parse(t, s.spec), Fault: fault, Seed: 1,
 						OnStoreError: StoreErrorAllows, ClientHeader: "x-forwarded-for"}
+					if slices.Contains(tokenFaultNames(), s.fault) {
+						o.Tokens, o.Dialect = 2*time.Second, []Dialect{OpenAI}
+					}
 					if s.ruled {
 						o.Rules = targetRulesOf(t)
 					}

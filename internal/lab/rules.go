@@ -143,7 +143,7 @@ func (front *Target) decideBy(t *Target, r *http.Request, cost int64) (Ruling, e
 			return ruling, err
 		}
 		if ruling.Complete != nil {
-			ruling.Complete()
+			ruling.Complete(cost)
 		}
 	}
 	if len(front.caps) > 0 {
@@ -161,7 +161,7 @@ func (front *Target) exempt(w http.ResponseWriter, r *http.Request, cost int64) 
 			return
 		}
 		if ruling.Complete != nil {
-			defer ruling.Complete()
+			defer ruling.Complete(cost)
 		}
 	}
 	a := &answer{status: http.StatusOK, header: w.Header(), body: okBody, typ: plainType}

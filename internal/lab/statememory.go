@@ -17,8 +17,7 @@ const shards = 256
 // Memory keeps the states of a limiter in the process. Its memory follows the partitions that are not as good
 // as new. When a shard has doubled, it forgets those that were silent for longer than idle.
 type Memory struct {
-	limiter reference.Limiter
-	clock   *Clock
+	Setup
 	// idle is the silence after which a state equals that of a new partition; 0: every state is kept.
 	idle time.Duration
 	// told: the limiter must be told when a request is complete.
@@ -51,7 +50,7 @@ const minSweep = 64
 
 // NewMemory returns a decider that keeps the states of the limiter of b in the process.
 func NewMemory(b Setup) *Memory {
-	m := &Memory{limiter: b.Limiter, clock: b.Clock, told: b.Limit.Completes(), seed: maphash.MakeSeed()}
+	m := &Memory{Setup: b, told: b.Limit.Completes(), seed: maphash.MakeSeed()}
 	if !b.KeepAll {
 		m.idle = idleTime(b.Limit)
 	}
@@ -68,25 +67,28 @@ func (m *Memory) Decide(_ context.Context, key string, cost int64) (Ruling, erro
 	s := &m.shards[maphash.String(m.seed, key)%shards]
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	at := m.clock.At()
+	at := m.Clock.At()
 	c := s.cells[key]
 	if c == nil {
 		if m.idle > 0 && len(s.cells) >= s.sweepAt {
 			s.sweep(at - m.idle)
 		}
-		c = &cell{state: m.limiter.Init(), last: at}
+		c = &cell{state: m.Limiter.Init(), last: at}
 		// The key may be a part of a whole header block.
 		s.cells[strings.Clone(key)] = c
 	}
 	// A clock that steps back is taken as the largest time seen.
 	at = max(at, c.last)
 	var d reference.Decision
-	c.state, d = m.limiter.Step(c.state, at, cost)
+	c.state, d = m.Limiter.Step(c.state, at, cost)
 	c.last = at
 	r := Ruling{Decision: d, At: at}
-	if m.told && d.Allow {
+	if m.told && (d.Allow || m.PayDenied) {
 		c.flying++
-		r.Complete = func() { m.complete(s, c, cost) }
+		r.Complete = func(cost int64) { m.complete(s, c, cost) }
+	}
+	if m.Views {
+		r.Views = reference.Views(m.Limiter, c.state, at)
 	}
 	return r, nil
 }
@@ -95,8 +97,8 @@ func (m *Memory) Decide(_ context.Context, key string, cost int64) (Ruling, erro
 func (m *Memory) complete(s *shard, c *cell, cost int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	c.last = max(c.last, m.clock.At())
-	c.state = reference.Complete(m.limiter, c.state, c.last, cost)
+	c.last = max(c.last, m.Clock.At())
+	c.state = reference.Complete(m.Limiter, c.state, c.last, cost)
 	c.flying--
 }
 

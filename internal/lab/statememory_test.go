@@ -44,7 +44,7 @@ func TestMemoryFollowsPartitionsInUse(t *testing.T) {
 		"gcra,rate=10/s,burst=3,ban=1s"} {
 		synctest.Test(t, func(t *testing.T) {
 			m, limit := keeping(t, spec)
-			limiter := m.limiter
+			limiter := m.Limiter
 			states := make([]reference.State, 64)
 			for i := range states {
 				states[i] = limiter.Init()
@@ -82,7 +82,7 @@ func useUp(t *testing.T, m *Memory, states []reference.State, n int) {
 				t.Fatal(err)
 			}
 			var want reference.Decision
-			states[k], want = m.limiter.Step(states[k], r.At, 1)
+			states[k], want = m.Limiter.Step(states[k], r.At, 1)
 			if r.Decision != want {
 				t.Errorf("partition %d at %v: got %+v, want %+v", k, r.At, r.Decision, want)
 				return
@@ -106,7 +106,7 @@ func TestMemoryKeepsRequestsInFlight(t *testing.T) {
 			for i := range 200 * shards {
 				r, _ := m.Decide(t.Context(), fmt.Sprint(crowds, " ", i), 1) // it never fails
 				if r.Complete != nil {
-					r.Complete()
+					r.Complete(1)
 				}
 			}
 			time.Sleep(time.Hour)
@@ -116,7 +116,7 @@ func TestMemoryKeepsRequestsInFlight(t *testing.T) {
 		if r, _ := m.Decide(t.Context(), "slow", 1); r.Allow {
 			t.Error("while a request is in flight: got a second one admitted, want 1 place")
 		}
-		slow.Complete()
+		slow.Complete(1)
 		// How full its shard is depends on the seed. A shard is swept when it holds twice what the last sweep
 		// left.
 		for range 8 {

@@ -27,9 +27,11 @@ type Ruling struct {
 	reference.Decision
 	// At is the time of the decision on the limiter's clock, in nanoseconds since the Unix epoch.
 	At time.Duration
-	// Complete tells the limiter that the admitted request is complete. nil: it need not be told. It is
-	// called once.
-	Complete func()
+	// Complete tells the limiter that the admitted request is complete, and what it cost. nil: it need not be
+	// told. It is called once.
+	Complete func(cost int64)
+	// Views says what each policy has left after the decision. nil: nobody asked (Setup.Views).
+	Views []reference.View
 }
 
 // Setup is what a decider is built from.
@@ -46,4 +48,6 @@ type Setup struct {
 	// KeepAll keeps the state of every partition for ever, as nobody knows when a wrong limiter has forgotten
 	// one.
 	KeepAll bool
+	// Views: rulings say what each policy has left. PayDenied: denied requests are completed too.
+	Views, PayDenied bool
 }

@@ -61,6 +61,9 @@ type Options struct {
 	Counters  Counters
 	SyncEvery time.Duration
 	Balance   Balance
+	// Tokens makes the target answer like a gateway in front of a language model (tokens.go). It is how long
+	// a stream lasts; 0: the target is none.
+	Tokens time.Duration
 	// Now is the clock, time.Now by default. The target reads it once as wall time, and then follows its
 	// monotonic part.
 	Now func() time.Time
@@ -240,7 +243,8 @@ func newDecider(o *Options, fault Fault, c *Clock) (Decider, error) {
 		limiter = fault.limiter(limiter, limit)
 	}
 	b := Setup{Limiter: limiter, Clock: c, Replicas: o.Replicas, Balance: o.Balance, Seed: o.Seed,
-		Limit: limit, KeepAll: fault.limiter != nil}
+		Limit: limit, KeepAll: fault.limiter != nil, PayDenied: fault.paysDenied,
+		Views: slices.Contains(o.Dialect, OpenAI) || slices.Contains(o.Dialect, Anthropic)}
 	if fault.decider != nil {
 		return fault.decider(b), nil
 	}
@@ -269,6 +273,10 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			t.costHdr+": the cost of a request is an integer from 1 to 2147483648\n")
 		return
 	}
+	u := usage{told: cost}
+	if t.opts.Tokens > 0 {
+		cost, u = t.asks(r, cost)
+	}
 	front := t
 	if t = front.governing(r); t == nil {
 		front.exempt(w, r, cost)
@@ -280,12 +288,11 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		t.storeFailed(w, r, err)
 		return
 	}
-	if ruling.Complete != nil {
-		defer ruling.Complete()
-	}
+	settle := t.settling(ruling, cost, u)
+	defer settle()
 	pause := ruling.Delay
 	if ruling.Allow {
-		pause += t.facts.hold
+		pause += t.serves(u)
 	}
 	if t.fault.pause != nil {
 		pause += t.fault.pause(ruling)
@@ -307,6 +314,10 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	if t.fault.reply != nil {
 		t.fault.reply(a, r)
+	}
+	if t.opts.Tokens > 0 && ruling.Allow {
+		a.complete(w, r, u, settle)
+		return
 	}
 	a.write(w, r)
 }

@@ -44,6 +44,7 @@ func open(t testing.TB, o Options) *Target {
 // request is one request of a test.
 type request struct {
 	method, path, key string
+	body              string
 	cost              int64
 	fields            map[string]string
 	ctx               context.Context
@@ -57,7 +58,7 @@ func ask(h http.Handler, q request) *http.Response {
 	if q.path == "" {
 		q.path = "/"
 	}
-	r := httptest.NewRequest(q.method, q.path, nil)
+	r := httptest.NewRequest(q.method, q.path, strings.NewReader(q.body))
 	if q.key != "" {
 		r.Header.Set("X-Api-Key", q.key)
 	}

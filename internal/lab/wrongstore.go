@@ -68,7 +68,7 @@ func (r *racing) Decide(ctx context.Context, key string, cost int64) (Ruling, er
 	ruling := Ruling{Decision: d, At: at}
 	if d.Allow && r.Limit.Completes() {
 		key = strings.Clone(key) // it may be a part of a header block, which is used again
-		ruling.Complete = func() { r.complete(key, cost) }
+		ruling.Complete = func(cost int64) { r.complete(key, cost) }
 	}
 	return ruling, nil
 }

@@ -36,6 +36,27 @@ func (l both) view(s State, at time.Duration) (int64, time.Duration) {
 	return min(remainingA, remainingB), max(resetA, resetB)
 }
 
+// View is what a limiter has left, as in Decision.
+type View struct {
+	Remaining int64
+	Reset     time.Duration
+}
+
+// Views returns what each policy of l has left at the instant at, in the order of the limit. l comes from New
+// or NewLimit: for another limiter it is empty.
+func Views(l Limiter, s State, at time.Duration) []View {
+	if b, ok := l.(both); ok {
+		v := s.(bothState)
+		return append(Views(b.a, v.a, at), Views(b.b, v.b, at)...)
+	}
+	p, ok := l.(part)
+	if !ok {
+		return nil
+	}
+	left, reset := p.view(s, at)
+	return []View{{left, reset}}
+}
+
 func (l both) finish(s State, at time.Duration, cost int64) State {
 	v := s.(bothState)
 	return bothState{l.a.finish(v.a, at, cost), l.b.finish(v.b, at, cost)}

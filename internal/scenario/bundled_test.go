@@ -126,7 +126,7 @@ func TestBundledScenariosCanShowWhatTheyClaim(t *testing.T) {
 			return s
 		}
 		s := parse("sustained")
-		b, above := boundsOf(s.Limit), s.Phases[1]
+		b, above := boundsOf(s.Limit, 1), s.Phases[1]
 		// A bucket is drained after burst/(1.5r - r). What comes then must resolve the rate to 10 %, so that
 		// ten units or more are needed.
 		after := b.rate.PerSecond()*above.Duration.Seconds() - 2*float64(b.full)
@@ -144,7 +144,7 @@ func TestBundledScenariosCanShowWhatTheyClaim(t *testing.T) {
 			t.Errorf("retry-after with limit %q: it has room for %d waits of 1s, want 5", limit, waits)
 		}
 		o := parse("overload-10x")
-		if got, need := o.Phases[0].Requests, boundsOf(o.Limit).full; int64(got) <= need {
+		if got, need := o.Phases[0].Requests, boundsOf(o.Limit, 1).full; int64(got) <= need {
 			t.Errorf("overload-10x with limit %q: %d requests do not use up %d", limit, got, need)
 		}
 	}

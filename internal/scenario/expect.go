@@ -218,11 +218,11 @@ func latencyFields(slo bool) (fields []field[*latencyDraft]) {
 // multiple counts the slowest limit of any of them. A limit without a queue delays nothing: a multiple with a
 // min is then that min.
 func (s *draft) resolveLatency(d *decoder) {
-	slowest := boundsOf(s.Limit)
+	slowest := boundsOf(s.Limit, 1)
 	delays := slices.ContainsFunc(s.Limit, spec.Policy.Queued)
 	for i := range s.Phases {
 		if p := &s.Phases[i]; p.Counted() {
-			slowest.recovery = max(slowest.recovery, boundsOf(p.Limit).recovery)
+			slowest.recovery = max(slowest.recovery, boundsOf(p.Limit, 1).recovery)
 			delays = delays || slices.ContainsFunc(p.Limit, spec.Policy.Queued)
 		}
 	}

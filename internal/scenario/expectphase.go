@@ -75,7 +75,7 @@ func drains(p *Phase) bool {
 	}) {
 		return false
 	}
-	b := boundsOf(p.Limit)
+	b := boundsOf(p.Limit, p.Cost)
 	room := float64(b.full) + b.rate.PerSecond()*p.Duration.Seconds()/2
 	return float64(p.Clients)*float64(p.Cost) <= room
 }

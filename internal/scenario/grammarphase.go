@@ -22,7 +22,7 @@ type phaseDraft struct {
 	duration       span
 	lead, window   span
 	aim            timeline.Aim
-	cost           int
+	cost           amount
 	limit          phaseLimit
 	clients        amount
 	retry          retryDraft
@@ -115,9 +115,10 @@ func phaseKind() kind[*phaseDraft] {
 		key("forge", list("field names", header),
 			"Header fields with another invented client address in each request.",
 			func(p *phaseDraft) *[]string { return &p.Forge }),
-		key("cost", whole("a cost", 1, 1_000_000),
-			"The units that the limiter charges for each request; 1 by default.",
-			func(p *phaseDraft) *int { return &p.cost }),
+		key("cost", amountOf("units", 1_000_000),
+			"The units that the limiter charges for each request: a number, or a multiple of what a full "+
+				`start admits ("0.1x"); 1 by default.`,
+			func(p *phaseDraft) *amount { return &p.cost }),
 		key("rates", list("rates", speedKind()), "The rates of the steps, which share the duration evenly.",
 			func(p *phaseDraft) *[]speed { return &p.rates }),
 		key("retry", retryKind(), "How the clients retry, until each was admitted once.",

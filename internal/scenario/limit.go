@@ -220,15 +220,32 @@ type bounds struct {
 	rate     spec.Rate
 }
 
-// boundsOf returns the fewest units that a full start admits, the likely recovery and the lowest rate of l.
-func boundsOf(l spec.Limit) bounds {
-	b := bounds{full: l.Full(), rate: l[0].Rate, recovery: int64(likely(l))}
-	for _, p := range l[1:] {
-		if p.Rate.Less(b.rate) {
+// boundsOf returns the fewest units that a full start admits, the likely recovery and the lowest rate of l, if
+// each request costs so many units. A policy that counts requests has as many units for each of them.
+func boundsOf(l spec.Limit, cost int64) bounds {
+	b := bounds{recovery: int64(likely(l))}
+	for i, p := range l {
+		full := p.Full()
+		if p.Unit == spec.UnitRequest {
+			full, p.Rate.N = MulDiv(full, cost, 1, false), MulDiv(p.Rate.N, cost, 1, false)
+		}
+		if i == 0 || full < b.full {
+			b.full = full
+		}
+		if i == 0 || p.Rate.Less(b.rate) {
 			b.rate = p.Rate
 		}
 	}
 	return b
+}
+
+// budget returns the policies of l that count costs, or l if none does.
+func budget(l spec.Limit) spec.Limit {
+	costs := slices.DeleteFunc(slices.Clone(l), func(p spec.Policy) bool { return p.Unit == spec.UnitRequest })
+	if len(costs) == 0 {
+		return l
+	}
+	return costs
 }
 
 // likely returns the recovery of which durations are multiples. It is the latest that the ranges of l allow,

@@ -18,10 +18,11 @@ import (
 // resolve turns the multiples of a phase into numbers.
 func (p *phaseDraft) resolve(d *decoder, s *Scenario) {
 	p.resolveLimit(d, s)
-	b, n := boundsOf(p.Limit), p.at
-	p.Cost = int64(max(1, p.cost))
+	n := p.at
+	p.Cost = int64(max(1, p.cost.resolve(d, n.Get("cost"), boundsOf(budget(p.Limit), 1), 1)))
+	b := boundsOf(p.Limit, p.Cost)
 	p.Requests = p.requests.resolve(d, n.Get("requests"), b, p.Cost)
-	p.Clients = p.clients.resolve(d, n.Get("clients"), b, 1)
+	p.Clients = p.clients.resolve(d, n.Get("clients"), boundsOf(p.Limit, 1), 1)
 	p.Rate = p.rate.resolve(d, n.Get("rate"), b, p.Cost)
 	p.From = p.from.resolve(d, n.Get("from"), b, p.Cost)
 	p.To = p.to.resolve(d, n.Get("to"), b, p.Cost)
@@ -114,7 +115,7 @@ func windowOf(l spec.Limit) time.Duration {
 		}
 	}
 	if w == 0 {
-		if w = time.Duration(boundsOf(l).recovery); w > 0 && w < aimable {
+		if w = time.Duration(boundsOf(l, 1).recovery); w > 0 && w < aimable {
 			w *= (aimable + w - 1) / w
 		}
 	}

@@ -21,6 +21,10 @@ const (
 	InFlight     Subject = "in-flight"
 	LateCharges  Subject = "late-charges"
 	Several      Subject = "several"
+	// TokenBudgets count what answers cost. TokenLimits count requests beside them.
+	TokenBudgets Subject = "token-budgets"
+	TokenLimits  Subject = "token-limits"
+	Reserves     Subject = "reserves"
 )
 
 // subjects says of each subject what it is, which limits have it, and one that has it.
@@ -43,10 +47,25 @@ var subjects = []struct {
 	{InFlight, "requests in flight", "concurrency,limit=10", some(spec.Policy.InFlight)},
 	{LateCharges, "quotas that are charged on completion",
 		"sliding-window-log,rate=20/5s,charge=completion,hold=50ms..1s",
-		some(func(p spec.Policy) bool { return p.Completes() && !p.InFlight() })},
+		some(settles)},
 	{Several, "several limits that hold together",
 		"token-bucket,rate=20/s,burst=5 + sliding-window-log,rate=30/1500ms",
 		func(l spec.Limit) bool { return len(l) > 1 }},
+	{TokenBudgets, "budgets of tokens", "fixed-window,rate=10000/1m,charge=completion,linger=1s",
+		func(l spec.Limit) bool { return some(settles)(l) || countsBoth(l) }},
+	{TokenLimits, "requests and tokens that are both limited", "fixed-window,rate=60/1m,unit=request + " +
+		"fixed-window,rate=10000/1m,charge=completion,linger=1s", countsBoth},
+	{Reserves, "estimates that are reserved", "fixed-window,rate=10000/1m,reserve=500,linger=1s",
+		some(func(p spec.Policy) bool { return p.Reserve > 0 })},
+}
+
+// settles tells whether a policy counts the cost of an answer when it is complete.
+func settles(p spec.Policy) bool { return p.Completes() && !p.InFlight() }
+
+// countsBoth tells whether one policy counts requests, and another one what they cost.
+func countsBoth(l spec.Limit) bool {
+	requests := func(p spec.Policy) bool { return p.Unit == spec.UnitRequest }
+	return some(requests)(l) && some(func(p spec.Policy) bool { return !requests(p) })(l)
 }
 
 // some tells of a limit whether one of its policies is so.

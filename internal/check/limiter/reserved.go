@@ -26,13 +26,15 @@ type reserved struct {
 	// bucket is set for a bucket, else grid is.
 	bucket *Bucket
 	grid   Grid
+	// plain is the bound of the same limit if each cost is known at the decision.
+	plain Bound
 }
 
 // mostReserved is how many requests of a partition are judged under a limit that reserves.
 const mostReserved = 1 << 11
 
 func newReserved(p spec.Policy, box history.Interval) reserved {
-	r := reserved{Stay: history.StayOf(p), full: p.Full()}
+	r := reserved{Stay: history.StayOf(p), full: p.Full(), plain: kindOf(p).counting(p, box)}
 	if p.Fixed() {
 		r.grid = NewGrid(p, box.From, box.To)
 		return r
@@ -151,9 +153,41 @@ func counted(marks []mark, t, takings, gifts int64, but int) int64 {
 	return max(sum, 0)
 }
 
+// together refutes requests that came together. Each admission is counted as its estimate, or as what its
+// answer cost, whichever is less: that is counted of it from its decision on. So those that add up to a breach
+// do so here too, unless another request, which was decided before them, may give back what it took.
+func (r reserved) together(h *history.History) *Breach {
+	var kept []history.Event
+	for _, ev := range h.Admitted {
+		fewest, _ := ev.Settles()
+		if ev.Cost = min(r.Reserve, fewest); ev.Cost > 0 {
+			kept = append(kept, ev)
+		}
+	}
+	br := r.plain.Over(history.Of(kept))
+	if br == nil {
+		return nil
+	}
+	counted, begun, first := map[int]bool{}, history.MaxTime, history.MaxTime
+	for _, ev := range br.Events {
+		counted[ev.Seq], begun, first = true, min(begun, ev.Start), min(first, ev.End)
+	}
+	for _, ev := range h.Possible {
+		fewest, _ := ev.Settles()
+		gives := fewest < r.Reserve && ev.Start <= first && max(ev.Until(), ev.Since()) >= begun
+		if gives && (!counted[ev.Seq] || r.bucket == nil && br.Windows > 1) {
+			return nil
+		}
+	}
+	return br
+}
+
 func (r reserved) Over(h *history.History) *Breach {
 	if len(h.All) > mostReserved {
 		return nil
+	}
+	if br := r.together(h); br != nil {
+		return br
 	}
 	marks := r.least(h)
 	for _, i := range h.AdmittedByEnd {
