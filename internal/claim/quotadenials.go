@@ -67,8 +67,8 @@ func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
 	}
 }
 
-// asksMore tells whether a policy may deny a request of one unit although one is left: for its estimate, or as
-// all places are taken.
+// asksMore tells whether a policy may deny a request of one unit although one is left: for its estimate, or
+// as all places are taken.
 func asksMore(p spec.Policy) bool { return p.Reserve > 0 || p.InFlight() }
 
 // unitsLeft judges what the denials of a partition say that is left. judged counts those of which that is
@@ -110,7 +110,8 @@ func (s *series) unitsLeft(of map[int]*teller) (found []result.Finding, judged i
 // leastLeft returns the fewest units that the answer states as left, and of which quota. It is -1 if none
 // states any. sure: the request surely takes no more than one of them.
 func (t *teller) leastLeft(limit spec.Limit) (least int64, of headers.Quota, sure bool) {
-	least, sure = -1, !slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Asks(t.o.Cost) != 1 })
+	more := func(p spec.Policy) bool { return p.Asks(t.o.Cost) > 1 }
+	least, sure = -1, !slices.ContainsFunc(limit, more)
 	for _, q := range t.quotas {
 		sure = sure && (q.Units == "" || declares(limit, q.Limit, q.Window))
 		if q.HasRemaining && (least < 0 || q.Remaining < least) {

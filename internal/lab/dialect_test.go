@@ -29,9 +29,11 @@ func TestDialectsReadBack(t *testing.T) {
 			"ratelimit-00-06: left 0 of 2 in 3s (delta-seconds)"},
 		RetryAfterField: {"", "retry after 3s"},
 		RetryAfterMS:    {"", ""},
-		OpenAI:          {"x-ratelimit: left 1 of 2 in 3s (duration)", "x-ratelimit: left 0 of 2 in 6s (duration)"},
+		OpenAI: {"x-ratelimit: left 1 of 2 in 3s (duration)",
+			"x-ratelimit: left 0 of 2 in 6s (duration)"},
 		// A time is a whole second, and never too early.
-		Anthropic: {"x-ratelimit: left 1 of 2 in 4s (other-date)", "x-ratelimit: left 0 of 2 in 7s (other-date)"},
+		Anthropic: {"x-ratelimit: left 1 of 2 in 4s (other-date)",
+			"x-ratelimit: left 0 of 2 in 7s (other-date)"},
 	}
 	for _, d := range Dialects() {
 		t.Run(string(d), func(t *testing.T) {

@@ -87,7 +87,8 @@ type Fault struct {
 type Want string
 
 // The wants. The addresses of clients are known, some requests have a rule, something happens to the target
-// or to its store, the target is embedded in a run, or it serves a language model (Options.Tokens). Only an embedded target has caps and owners of tokens.
+// or to its store, the target is embedded in a run, or it serves a language model (Options.Tokens). Only an
+// embedded target has caps and owners of tokens.
 const (
 	WantAddresses Want = "addresses"
 	WantRule      Want = "rule"

@@ -311,7 +311,8 @@ func problemStatus(s *session) string {
 // TestFaultsShowFromOutside: a client sees the difference that each fault makes.
 func TestFaultsShowFromOutside(t *testing.T) {
 	shown := map[string]bool{}
-	for _, s := range slices.Concat(decisionSights, answerSights, eventSights, attributeSights, budgetSights) {
+	for _, s := range slices.Concat(decisionSights, answerSights, eventSights, attributeSights,
+		budgetSights) {
 		shown[s.fault] = true
 		t.Run(s.fault+"/"+s.spec, func(t *testing.T) {
 			for _, fault := range []string{"", s.fault} {

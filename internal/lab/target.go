@@ -273,10 +273,7 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			t.costHdr+": the cost of a request is an integer from 1 to 2147483648\n")
 		return
 	}
-	u := usage{told: cost}
-	if t.opts.Tokens > 0 {
-		cost, u = t.asks(r, cost)
-	}
+	cost, u := t.asks(r, cost)
 	front := t
 	if t = front.governing(r); t == nil {
 		front.exempt(w, r, cost)
@@ -290,10 +287,7 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	settle := t.settling(ruling, cost, u)
 	defer settle()
-	pause := ruling.Delay
-	if ruling.Allow {
-		pause += t.serves(u)
-	}
+	pause := ruling.Delay + t.serves(ruling, u)
 	if t.fault.pause != nil {
 		pause += t.fault.pause(ruling)
 	}

@@ -29,6 +29,9 @@ const answerTime = 50 * time.Millisecond
 
 // asks reads what a request asks for. stated is the cost of its field, 1 without one.
 func (t *Target) asks(r *http.Request, stated int64) (cost int64, u usage) {
+	if t.opts.Tokens == 0 {
+		return stated, usage{told: stated}
+	}
 	var chat struct {
 		Most    int64 `json:"max_completion_tokens"`
 		OldMost int64 `json:"max_tokens"`
@@ -48,13 +51,13 @@ func (t *Target) asks(r *http.Request, stated int64) (cost int64, u usage) {
 	return cost, u
 }
 
-// serves returns how long an admitted request is served before its answer begins.
-func (t *Target) serves(u usage) time.Duration {
+// serves returns how long an admitted request is served before its answer begins, 0 for a denied one.
+func (t *Target) serves(ruling Ruling, u usage) time.Duration {
 	switch {
+	case !ruling.Allow, u.stream:
+		return 0
 	case t.opts.Tokens == 0:
 		return t.facts.hold
-	case u.stream:
-		return 0
 	}
 	return max(t.facts.hold, answerTime)
 }

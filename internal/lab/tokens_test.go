@@ -20,8 +20,10 @@ var streamed = as(func(r *request) { r.body = `{"stream": true}` })
 // budgetSights show the faults of gateways that learn what a request costs from its answer.
 var budgetSights = []sight{
 	{fault: "tokens-one-each", spec: settled, steps: do(costing(4), burst(5)), right: "3", wrong: "5"},
-	{fault: "estimate-never-settled", spec: reserved, steps: do(costing(9), burst(3)), right: "1", wrong: "2"},
-	{fault: "reserve-never-released", spec: reserved, steps: do(costing(1), burst(5)), right: "5", wrong: "2"},
+	{fault: "estimate-never-settled", spec: reserved, steps: do(costing(9), burst(3)), right: "1",
+		wrong: "2"},
+	{fault: "reserve-never-released", spec: reserved, steps: do(costing(1), burst(5)), right: "5",
+		wrong: "2"},
 	{fault: "stream-uncharged", spec: settled, steps: do(streamed, costing(12), burst(2)), right: "1",
 		wrong: "2"},
 	{fault: "last-chunk-charged", spec: settled, steps: do(streamed, costing(12), burst(2)), right: "1",
@@ -33,7 +35,8 @@ var budgetSights = []sight{
 	{fault: "denied-tokens-charged", spec: "token-bucket,rate=1/s,burst=10,charge=completion",
 		steps: do(costing(11), burst(2), wait(3*time.Second), burst(1)), right: "1, 1", wrong: "1, 0"},
 	{fault: "other-budget-stated", spec: "fixed-window,rate=60/10s,unit=request + " + settled,
-		steps: do(costing(12), burst(2), says("X-RateLimit-Remaining-Tokens")), right: "1, 0", wrong: "1, 59"},
+		steps: do(costing(12), burst(2), says("X-RateLimit-Remaining-Tokens")), right: "1, 0",
+		wrong: "1, 59"},
 }
 
 func tokenFaultNames() (names []string) {
@@ -43,8 +46,8 @@ func tokenFaultNames() (names []string) {
 	return names
 }
 
-// TestAnswersTellWhatTheyCost: by max_tokens or the field of the cost, in a body, a field or the last event. A
-// stream lasts as long as it should, and its charge comes at its end.
+// TestAnswersTellWhatTheyCost: they cost what max_tokens or the field says, and tell it in a body, a field or
+// the last event. A stream lasts as long as it should.
 func TestAnswersTellWhatTheyCost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := Options{Limit: parse(t, settled), Tokens: 2 * time.Second, Dialect: []Dialect{RetryAfterMS},
@@ -67,12 +70,14 @@ func TestAnswersTellWhatTheyCost(t *testing.T) {
 			text, err := io.ReadAll(r.Body)
 			if err != nil || !strings.Contains(string(text), `"total_tokens":`+c.cost+"}") ||
 				time.Since(begun) != c.lasts {
-				t.Errorf("%+v: got %q after %s, %v, want %s tokens after %s", c.of, text, time.Since(begun), err,
-					c.cost, c.lasts)
+				t.Errorf("%+v: got %q after %s, %v, want %s tokens after %s", c.of, text,
+					time.Since(begun), err, c.cost, c.lasts)
 			}
-			if stream := strings.Contains(c.of.body, "stream"); !stream && r.Header.Get("X-Tokens") != c.cost ||
+			stream := strings.Contains(c.of.body, "stream")
+			if !stream && r.Header.Get("X-Tokens") != c.cost ||
 				stream && !strings.HasSuffix(string(text), "data: [DONE]\n\n") {
-				t.Errorf("%+v: got X-Tokens %q of %q, want %s", c.of, r.Header.Get("X-Tokens"), text, c.cost)
+				t.Errorf("%+v: got X-Tokens %q of %q, want %s", c.of, r.Header.Get("X-Tokens"), text,
+					c.cost)
 			}
 		}
 		time.Sleep(500 * time.Millisecond)

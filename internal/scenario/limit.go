@@ -220,8 +220,8 @@ type bounds struct {
 	rate     spec.Rate
 }
 
-// boundsOf returns the fewest units that a full start admits, the likely recovery and the lowest rate of l, if
-// each request costs so many units. A policy that counts requests has as many units for each of them.
+// boundsOf returns the fewest units that a full start admits, the likely recovery and the lowest rate of l,
+// if each request costs so many units. A policy that counts requests has as many units for each of them.
 func boundsOf(l spec.Limit, cost int64) bounds {
 	b := bounds{recovery: int64(likely(l))}
 	for i, p := range l {
@@ -241,7 +241,8 @@ func boundsOf(l spec.Limit, cost int64) bounds {
 
 // budget returns the policies of l that count costs, or l if none does.
 func budget(l spec.Limit) spec.Limit {
-	costs := slices.DeleteFunc(slices.Clone(l), func(p spec.Policy) bool { return p.Unit == spec.UnitRequest })
+	costs := slices.DeleteFunc(slices.Clone(l),
+		func(p spec.Policy) bool { return p.Unit == spec.UnitRequest })
 	if len(costs) == 0 {
 		return l
 	}

@@ -13,17 +13,23 @@ import (
 // tokenLimits are budgets of tokens that users have: what is admitted a minute, a second and a day, by
 // gateways that settle, reserve, or know the cost beforehand.
 var tokenLimits = []string{
-	"fixed-window,rate=60/1m,unit=request + fixed-window,rate=10000/1m,charge=completion,linger=10ms",
-	"fixed-window,rate=60/1m,unit=request + token-bucket,rate=10000/1m,burst=10000,charge=completion,linger=10ms",
-	"fixed-window,rate=60/1m,unit=request + fixed-window,rate=10000/1m,reserve=3000,linger=10ms",
-	"fixed-window,rate=60/1m,unit=request + fixed-window,rate=10000/1m",
-	"fixed-window,rate=5/1s,unit=request + sliding-window-log,rate=1000/1s,charge=completion,hold=HOLD..,linger=10ms",
-	"fixed-window,rate=5/1s,unit=request + token-bucket,rate=1000/1s,burst=1000,reserve=300,hold=HOLD..,linger=10ms",
-	"fixed-window,rate=5/1s,unit=request + token-bucket,rate=1000/1s,burst=1000",
+	minute + "fixed-window,rate=10000/1m,charge=completion,linger=10ms",
+	minute + "token-bucket,rate=10000/1m,burst=10000,charge=completion,linger=10ms",
+	minute + "fixed-window,rate=10000/1m,reserve=3000,linger=10ms",
+	minute + "fixed-window,rate=10000/1m",
+	second + "sliding-window-log,rate=1000/1s,charge=completion,hold=HOLD..,linger=10ms",
+	second + "token-bucket,rate=1000/1s,burst=1000,reserve=300,hold=HOLD..,linger=10ms",
+	second + "token-bucket,rate=1000/1s,burst=1000",
+	second + "fixed-window,rate=1000000/1d,charge=completion,linger=10ms",
 	"fixed-window,rate=1000000/1d,charge=completion,linger=10ms",
 	"fixed-window,rate=1000000/1d,reserve=300000,linger=10ms",
-	"fixed-window,rate=5/1s,unit=request + fixed-window,rate=1000000/1d,charge=completion,linger=10ms",
 }
+
+// The requests beside a budget of tokens.
+const (
+	minute = "fixed-window,rate=60/1m,unit=request + "
+	second = "fixed-window,rate=5/1s,unit=request + "
+)
 
 // TestTokenBudgets: every fault of a budget of tokens is caught at every limit that can show it, and no right
 // gateway is accused. Each scenario has one, eight and sixty-four requests in flight, and streams of two
@@ -65,5 +71,6 @@ func TestTokenBudgets(t *testing.T) {
 func hidesOne(x lab.Trial) bool {
 	l := x.Scenario.Limit
 	p := l[len(l)-1]
-	return x.Fault == "burst-off-by-one" && (p.Charge != spec.ChargeCompletion || p.Reserve > 0 || p.Bucketed())
+	return x.Fault == "burst-off-by-one" &&
+		(p.Charge != spec.ChargeCompletion || p.Reserve > 0 || p.Bucketed())
 }

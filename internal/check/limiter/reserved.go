@@ -154,8 +154,8 @@ func counted(marks []mark, t, takings, gifts int64, but int) int64 {
 }
 
 // together refutes requests that came together. Each admission is counted as its estimate, or as what its
-// answer cost, whichever is less: that is counted of it from its decision on. So those that add up to a breach
-// do so here too, unless another request, which was decided before them, may give back what it took.
+// answer cost, whichever is less: that is counted of it from its decision on. So what adds up to a breach is
+// one here too, unless another request, which was decided before, may give back what it took.
 func (r reserved) together(h *history.History) *Breach {
 	var kept []history.Event
 	for _, ev := range h.Admitted {
