@@ -18,7 +18,7 @@ var flagGroups = []struct{ title, flags string }{
 	{"Target", "target limit header method data host partition api-keys denied allowed cacert cert key " +
 		"insecure http2 unix-socket proxy past-caches from-curl allow-host"},
 	{"Load", "only skip set config allow-commands redis seed serial economical budget retries dry-run " +
-		"max-requests max-rate max-time polite clients"},
+		"max-rate polite clients"},
 	{"Judging", "promise strict slo wall-error fail-on conformance shared exact-burst burst-resolution " +
 		"rate-resolution tick clock-error drift-ppm only-partition"},
 	{"Recordings and logs", "format columns log-format log-partition match max-duration zone skip-bad lag " +

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	_ "embed"
 	"fmt"
@@ -34,6 +35,7 @@ import (
 // identifyFlags are the flags of `rlcheck identify` beside those that it shares with run.
 type identifyFlags struct {
 	runFlags
+	most        string
 	maxRequests int
 	maxRate     string
 	maxTime     time.Duration
@@ -64,7 +66,7 @@ identify gives the same answer and sends nothing.
 Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2 nothing was sent, 3 open,
 130 interrupted.`,
 		Example: `  rlcheck identify https://api.example/v1/items -H 'X-Api-Key: ${KEY}' --allow-host api.example
-  rlcheck identify http://127.0.0.1:8080/ --partition header:X-Api-Key --max-requests 200
+  rlcheck identify http://127.0.0.1:8080/ --partition header:X-Api-Key --budget requests=200
   rlcheck identify reports/2026-11-20T10-00-00
   rlcheck identify access.log --format nginx --log-partition X-Api-Key --match 'path=/api/*'`,
 		Args: cli.Needs(0, 1, "one URL, such as http://127.0.0.1:8080/, or one recording"),
@@ -93,12 +95,16 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 	fl.Lookup("method").Usage = "the method (default GET; POST with --data)"
 	fl.StringSliceVar(&f.Request.denied, "denied", []string{"429", "503"},
 		"what a denial is: "+deniedWords+"; in a log statuses and FIELD=VALUE")
-	fl.IntVar(&f.maxRequests, "max-requests", 0, fmt.Sprintf("send no more requests (default %d, and %d to "+
-		"loopback and private addresses, but not more than a quota of the found size needs)",
-		gentle.MaxRequests, quick.MaxRequests))
+	fl.StringVar(&f.most, "budget", "", fmt.Sprintf("send and take no more than requests=N,time=DURATION "+
+		"(default requests=%d, and %d to loopback and private addresses, but not more than a quota of the "+
+		"found size needs; time=5m)", gentle.MaxRequests, quick.MaxRequests))
+	fl.IntVar(&f.maxRequests, "max-requests", 0, "the requests of --budget")
 	fl.StringVar(&f.maxRate, "max-rate", "",
 		"send no faster (default 50/s, and 10000/s to loopback and private addresses)")
-	fl.DurationVar(&f.maxTime, "max-time", 5*time.Minute, "take no longer")
+	fl.DurationVar(&f.maxTime, "max-time", 5*time.Minute, "the time of --budget")
+	for _, before := range []string{"max-requests", "max-time"} { // its members had names of their own
+		fl.Lookup(before).Hidden = true
+	}
 	fl.BoolVar(&f.polite, "polite", false,
 		"wait as long as Retry-After asks (default true, except on loopback addresses)")
 	fl.BoolVar(&f.clients, "clients", true,
@@ -153,6 +159,11 @@ func (f *identifyFlags) budget(target string) (identify.Budget, error) {
 	if private(target) {
 		b = quick
 	}
+	said, err := scenario.ParseBudget(f.most)
+	if err != nil {
+		return b, cli.Usagef("--budget: %w", err)
+	}
+	f.maxRequests, f.maxTime = cmp.Or(said.Requests, f.maxRequests), cmp.Or(said.Time, f.maxTime)
 	if b.MaxTime = f.maxTime; f.maxRate != "" {
 		rate, err := spec.ParseRate(f.maxRate)
 		if err != nil || rate.N < 1 {
@@ -165,9 +176,9 @@ func (f *identifyFlags) budget(target string) (identify.Budget, error) {
 	}
 	switch {
 	case b.MaxRequests < 10:
-		return b, cli.Usagef("--max-requests %d: the least is 10", f.maxRequests)
+		return b, cli.Usagef("--budget requests=%d: the least is 10", f.maxRequests)
 	case f.maxTime < time.Second:
-		return b, cli.Usagef("--max-time %s: the least is 1s", f.maxTime)
+		return b, cli.Usagef("--budget time=%s: the least is 1s", f.maxTime)
 	}
 	return b, nil
 }

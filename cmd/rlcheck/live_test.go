@@ -96,7 +96,7 @@ func TestALivePageDrawsTheRun(t *testing.T) {
 		}
 	}
 	if code := <-status; drawn == 0 || event != "report\n" || code != 0 && code != 3 ||
-		!strings.Contains(last, `id="top"`) || !strings.Contains(last, "slow in ") {
+		!strings.Contains(last, `id="top"`) || !strings.Contains(last, " slow</h1>") {
 		t.Errorf("status %d, %d drawings, last event %q: %.300s", code, drawn, event, last)
 	}
 }

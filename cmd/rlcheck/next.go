@@ -1,12 +1,12 @@
 package main
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
 
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
@@ -22,7 +22,7 @@ var own = []string{"max-rate", "polite", "clients"}
 // rlcheck reads is no secret.
 func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red trial.Redactor) (again string,
 	run func(partition string) string) {
-	url, flags, statuses := " "+shellWord(target), "", ""
+	url, flags, statuses := " "+text.ShellWord(target), "", ""
 	if fl.Changed("denied") {
 		statuses = strings.Trim(fl.Lookup("denied").Value.String(), "[]")
 	}
@@ -45,17 +45,17 @@ func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red trial.Redacto
 		if url != "" {
 			out += " -t" + url
 		}
-		out += flags + " --partition " + shellWord(partition)
+		out += flags + " --partition " + text.ShellWord(partition)
 		if statuses != "" {
-			out += " --denied " + shellWord(statuses)
+			out += " --denied " + text.ShellWord(statuses)
 		}
 		return out
 	}
 	if f.Partition != "none" {
-		again += " --partition " + shellWord(f.Partition)
+		again += " --partition " + text.ShellWord(f.Partition)
 	}
 	if statuses != "" {
-		again += " --denied " + shellWord(statuses)
+		again += " --denied " + text.ShellWord(statuses)
 	}
 	return again, run
 }
@@ -76,18 +76,7 @@ func flagWords(x *pflag.Flag, red trial.Redactor) (out string) {
 			continue
 		}
 		words := red.Words(withoutCurl([]string{"--" + x.Name, v}))
-		out += " " + name + " " + shellWord(words[1])
+		out += " " + name + " " + text.ShellWord(words[1])
 	}
 	return out
-}
-
-// plainWord matches a word that no shell changes.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+:,./-]+$`)
-
-// shellWord quotes a word for a shell.
-func shellWord(s string) string {
-	if plainWord.MatchString(s) {
-		return s
-	}
-	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }

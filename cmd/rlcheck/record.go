@@ -71,8 +71,10 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	kept := !gone && cli.Emit(e, dir.Reports(), r, o) && len(w.errs) == 0
 	f.page.close(r, o)
 	whole := cli.Emit(e, outs, r, o) && kept
-	if note := untested(r, chosen, f); note != "" {
-		e.Say.Notef("%s", note)
+	for _, note := range []string{untested(r, chosen, f), unseen(r, f.strict)} {
+		if note != "" {
+			e.Say.Notef("%s", note)
+		}
 	}
 	if left := len(r.NotBegun); left > 0 {
 		e.Say.Notef("%s, %s not begun", report.Stopped(r), text.Plural(left, "scenario"))
@@ -102,6 +104,22 @@ func untested(r *result.Run, chosen []*scenario.Scenario, f runFlags) string {
 	}
 	return fmt.Sprintf("each client had its own %s (the default of --partition); that the target tells "+
 		"clients apart by it was not tested (rlcheck run builtin:%s tests it)", p.Name, asks)
+}
+
+// unseen says from where on a further limit of a target that passed would not have been seen. Empty: it did
+// not pass.
+func unseen(r *result.Run, strict bool) string {
+	most := 0
+	for i := range r.Scenarios {
+		for _, c := range r.Scenarios[i].Clients {
+			most = max(most, c.Allowed)
+		}
+	}
+	if most == 0 || r.Verdict(strict) != result.Pass {
+		return ""
+	}
+	return fmt.Sprintf("no client was allowed more than %s: a second limit above that, such as one of an "+
+		"hour, would not have been seen", text.Plural(most, "request"))
 }
 
 // all records all scenarios. First come those that may be recorded beside each other, and then the others,

@@ -74,7 +74,7 @@ func (r *recording) countedDenials(b DenialBound) result.Claim {
 			fmt.Sprintf("%s; %s a status that no rule classifies", s, have(unclassified, "answer")))
 	default:
 		return inconclusive(result.TooFew,
-			fmt.Sprintf("%s; there is %s without an answer", s, text.Plural(unanswered, "request")))
+			fmt.Sprintf("%s; %s had no answer", s, text.Plural(unanswered, "request")))
 	}
 }
 

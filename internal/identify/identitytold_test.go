@@ -63,7 +63,7 @@ func TestWhatComesNextIsSaidOnce(t *testing.T) {
 		want   string
 	}{
 		"raised": {Raised{Budget: Budget{800, 5 * time.Millisecond, 46 * time.Minute}}, false,
-			"  next: rlcheck identify URL --max-requests 800 --max-time 46m --max-rate 200/s\n" +
+			"  next: rlcheck identify URL --budget requests=800,time=46m --max-rate 200/s\n" +
 				"    (at most 800 requests, in at most 46m)\n" + believe},
 		"too long": {Raised{Budget: Budget{800, 5 * time.Millisecond, 2 * time.Hour}}, false, believe},
 		"useless": {Raised{Useless: true}, false, "  next: a larger budget would not tell more from here; " +

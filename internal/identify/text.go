@@ -243,7 +243,7 @@ func (r *Result) again(a About) string {
 		return "  next: a larger budget would not tell more from here; ask from nearer, or with --limit " +
 			"and rlcheck run\n" + believed
 	}
-	s := fmt.Sprintf("  next: %s --max-requests %d --max-time %s", a.Again, next.MaxRequests,
+	s := fmt.Sprintf("  next: %s --budget requests=%d,time=%s", a.Again, next.MaxRequests,
 		text.Short(next.MaxTime))
 	if next.Every < a.Budget.Every {
 		s += " --max-rate " + perSecond(next.Every)

@@ -153,6 +153,9 @@ func (r *recorder) record(ctx context.Context) *timeline.Timeline {
 	r.net.Stop() // the watchers, which knock, have ended
 	tl := r.gather(spoken)
 	tl.Header.Ended, tl.Header.Interrupted = ended, interrupted || r.lost || r.slept
+	if stopped := transport.CauseStopped(tl); stopped != "" {
+		tl.Header.Notes = append(tl.Header.Notes, stopped)
+	}
 	tl.Header.Audit = before.Until(transport.UsageNow(), ended)
 	tl.Header.Audit.Connections = r.net.Opened()
 	return tl

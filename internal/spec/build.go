@@ -170,7 +170,9 @@ func unknownAlgorithm(name string) Problem {
 	p := Problem{What: fmt.Sprintf("algorithm %q", name),
 		Why: "the algorithms are " + strings.Join(words, ", ")}
 	p.Mend = nearest(name, words)
-	if mend != "" {
+	if _, err := ParseRate(name); err == nil {
+		p.Mend = fmt.Sprintf("write \"token-bucket,rate=%s,burst=N\"", name)
+	} else if mend != "" {
 		p.Mend = fmt.Sprintf("did you mean %q?", string(mend))
 	} else if product, known := FindProduct(name); known {
 		p.Mend = fmt.Sprintf("did you mean %q?", product.Written())

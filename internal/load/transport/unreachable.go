@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -85,6 +86,28 @@ func CauseSilent(tl *timeline.Timeline) string {
 		}
 	}
 	return ""
+}
+
+// mostTrailing is how many requests without an answer at the end of a recording are no chance.
+const mostTrailing = 10
+
+// CauseStopped is the note that a target answered at first and then, to the end, no more. Empty: it did not.
+func CauseStopped(tl *timeline.Timeline) string {
+	last, after, word := time.Duration(-1), 0, ""
+	for o := range tl.All() {
+		switch {
+		case o.Origin || o.Error == CauseInterrupted:
+		case o.Answered || o.Outcome != timeline.Unknown:
+			last, after = max(last, o.FirstByte), 0
+		default:
+			after, word = after+1, o.Error
+		}
+	}
+	if last < 0 || after < mostTrailing {
+		return ""
+	}
+	return fmt.Sprintf("%sit stopped answering %v after the start: the last %d requests had no answer (%s)",
+		timeline.OfTarget, last.Round(10*time.Millisecond), after, word)
 }
 
 // CauseLasting tells whether every request of tl met the same error, one that does not pass by itself.

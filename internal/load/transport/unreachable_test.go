@@ -3,6 +3,7 @@ package transport
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -33,5 +34,30 @@ func TestWhatIsMalformedIsTold(t *testing.T) {
 			CauseFirst(CauseMalformed, "a push")}}}
 	if why, _ := CauseUnreachable(tl); !strings.HasSuffix(why, "the answers are not HTTP: a push") {
 		t.Errorf("got %q", why)
+	}
+}
+
+// TestATargetThatStopsIsTold: only if it answered before, and no more to the end.
+func TestATargetThatStopsIsTold(t *testing.T) {
+	answered := timeline.Observation{Answered: true, Outcome: timeline.Allowed, FirstByte: 2170 * time.Millisecond}
+	tl := &timeline.Timeline{Observations: []timeline.Observation{answered}}
+	silent := func() {
+		for range mostTrailing {
+			tl.Observations = append(tl.Observations, timeline.Observation{Error: CauseRefused})
+		}
+	}
+	silent()
+	const want = "target: it stopped answering 2.17s after the start: the last 10 requests had no answer (refused)"
+	if got := CauseStopped(tl); got != want {
+		t.Errorf("got %q", got)
+	}
+	tl.Observations = append(tl.Observations, answered)
+	if got := CauseStopped(tl); got != "" {
+		t.Errorf("it answered at the end: got %q", got)
+	}
+	tl.Observations = nil
+	silent()
+	if got := CauseStopped(tl); got != "" {
+		t.Errorf("it never answered: got %q", got)
 	}
 }
