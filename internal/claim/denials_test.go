@@ -65,7 +65,7 @@ func TestDenialsOfAPhase(t *testing.T) {
 		{"another phase was late", more(other(late(req(4, 50, 51, 200), 50*ms))), "fail", ""},
 	})
 	run(t, Expect{Denials: []DenialBound{{Phase: "p", Max: 2}}}, []row{
-		{"one lost may be a third", more(req(4, 9, 0, 0)), "too-few", "1 request without an answer"},
+		{"one lost may be a third", more(req(4, 9, 0, 0)), "too-few", "1 request had no answer"},
 		{"one not classified may be a third", more(req(4, 9, 10, 500)), "unclassified-status",
 			"1 answer has a status"},
 	})

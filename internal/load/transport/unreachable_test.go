@@ -39,7 +39,8 @@ func TestWhatIsMalformedIsTold(t *testing.T) {
 
 // TestATargetThatStopsIsTold: only if it answered before, and no more to the end.
 func TestATargetThatStopsIsTold(t *testing.T) {
-	answered := timeline.Observation{Answered: true, Outcome: timeline.Allowed, FirstByte: 2170 * time.Millisecond}
+	answered := timeline.Observation{Answered: true, Outcome: timeline.Allowed,
+		FirstByte: 2170 * time.Millisecond}
 	tl := &timeline.Timeline{Observations: []timeline.Observation{answered}}
 	silent := func() {
 		for range mostTrailing {
@@ -47,7 +48,8 @@ func TestATargetThatStopsIsTold(t *testing.T) {
 		}
 	}
 	silent()
-	const want = "target: it stopped answering 2.17s after the start: the last 10 requests had no answer (refused)"
+	const want = "target: it stopped answering 2.17s after the start: the last 10 requests had no answer " +
+		"(refused)"
 	if got := CauseStopped(tl); got != want {
 		t.Errorf("got %q", got)
 	}
