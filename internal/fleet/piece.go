@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"bytes"
 	"compress/gzip"
 	"context"
 	"errors"
@@ -67,19 +68,10 @@ func countsOf(tl *timeline.Timeline) counts {
 // file.
 type cutter struct {
 	send   func(data []byte) error
-	buf    pieceBuffer
+	buf    bytes.Buffer
 	packed *gzip.Writer
 	raw    int
 	result *result
-}
-
-// pieceBuffer holds a piece.
-type pieceBuffer struct{ data []byte }
-
-// Write adds to a piece.
-func (b *pieceBuffer) Write(p []byte) (int, error) {
-	b.data = append(b.data, p...)
-	return len(p), nil
 }
 
 func newCutter(r *result, send func([]byte) error) *cutter {
@@ -108,9 +100,10 @@ func (c *cutter) cut() error {
 		return err
 	}
 	c.result.Pieces++
-	c.result.CRC = crc32.Update(c.result.CRC, castagnoli, c.buf.data)
-	err := c.send(c.buf.data)
-	c.buf.data, c.raw = c.buf.data[:0], 0
+	c.result.CRC = crc32.Update(c.result.CRC, castagnoli, c.buf.Bytes())
+	err := c.send(c.buf.Bytes())
+	c.buf.Reset()
+	c.raw = 0
 	c.packed.Reset(&c.buf)
 	return err
 }
@@ -204,27 +197,12 @@ func (s *spool) close() {
 }
 
 // reader reads some pieces in a row.
-func (s *spool) reader(all []extent) io.Reader { return &pieceReader{s: s, left: all} }
-
-// pieceReader reads one piece after the other.
-type pieceReader struct {
-	s    *spool
-	left []extent
-	done int64
-}
-
-// Read continues with the next bytes.
-func (r *pieceReader) Read(p []byte) (int, error) {
-	for len(r.left) > 0 && r.done == r.left[0].len {
-		r.left, r.done = r.left[1:], 0
+func (s *spool) reader(all []extent) io.Reader {
+	pieces := make([]io.Reader, len(all))
+	for i, x := range all {
+		pieces[i] = io.NewSectionReader(s.file, x.at, x.len)
 	}
-	if len(r.left) == 0 {
-		return 0, io.EOF
-	}
-	x := r.left[0]
-	n, err := r.s.file.ReadAt(p[:min(int64(len(p)), x.len-r.done)], x.at+r.done)
-	r.done += int64(n)
-	return n, err
+	return io.MultiReader(pieces...)
 }
 
 // part is what the coordinator knows of one part of a schedule.
