@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -123,7 +124,7 @@ func (r *Reader) takeHeader(all []member) {
 	before := r.problems.count
 	r.headerStrays(all)
 	j := headerJSON{}
-	for _, m := range r.put(all, j.members()) {
+	for _, m := range r.put(all, placesOf(reflect.ValueOf(&j).Elem())) {
 		r.overlook([]byte(m.name))
 	}
 	if r.problems.count > before {
@@ -174,41 +175,34 @@ type place struct {
 	belongs string
 }
 
-// What a place demands.
-const (
-	wantText   = "a string is needed"
-	wantWhole  = "a whole number is needed"
-	wantTexts  = "a list of strings is needed"
-	wantTruth  = "true or false is needed"
-	wantObject = "an object is needed"
-)
-
-// members returns the members of a header line.
-func (j *headerJSON) members() []place {
-	return []place{
-		{"rlcheck", &j.Version, wantText},
-		{"started", &j.Started, wantText},
-		{"wall_error_ns", &j.WallError, ""},
-		{"clock_error_ns", &j.ClockError, ""},
-		{"drift_ppm", &j.DriftPPM, ""},
-		{"tick_ns", &j.Tick, ""},
-		{"ended_ns", &j.Ended, ""},
-		{"complete_from_ns", &j.CompleteFrom, ""},
-		{"complete_until_ns", &j.CompleteUntil, ""},
-		{"unsent", &j.Unsent, wantWhole},
-		{"lost", &j.Lost, wantWhole},
-		{"spreads", &j.Spreads, "a list of objects with phase, requests and width_ns is needed"},
-		{"stalls", &j.Stalls, "a list of objects with from_ns and to_ns is needed"},
-		{"phases", &j.Phases, "a list of objects with phase, sent, unsent, late_p99_ns, late_max_ns, " +
-			"stalled_ns and read_lag_ns is needed"},
-		{"notes", &j.Notes, wantTexts},
-		{"counted", &j.Counted, "a list of numbers is needed"},
-		{"protocols", &j.Protocols, wantTexts},
-		{"interrupted", &j.Interrupted, wantTruth},
-		{"audit", &j.Audit,
-			"an object with cpu_share, longest_gc_ns, collections and connections is needed"},
-		{"judged", &j.Judged, "an object with limits, conformance and shared is needed"},
+// placesOf returns the members of a struct, by the tags of its fields.
+func placesOf(v reflect.Value) (out []place) {
+	for i := range v.NumField() {
+		f := v.Type().Field(i)
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); f.Anonymous {
+			out = append(out, placesOf(v.Field(i))...)
+		} else if name != "-" {
+			out = append(out, place{name, v.Field(i).Addr().Interface(), wanted(f.Type)})
+		}
 	}
+	return out
+}
+
+// wanted says which value a member of a type has.
+func wanted(t reflect.Type) string {
+	switch kind := t.Kind(); {
+	case kind == reflect.String:
+		return "a string is needed"
+	case kind == reflect.Bool:
+		return "true or false is needed"
+	case kind == reflect.Slice && t.Elem().Kind() == reflect.String:
+		return "a list of strings is needed"
+	case kind == reflect.Slice:
+		return "a list is needed"
+	case kind == reflect.Struct:
+		return "an object is needed"
+	}
+	return "a whole number is needed"
 }
 
 // put reads the members of a line into their places, except for null, and returns the others.

@@ -5,9 +5,9 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"reflect"
 	"slices"
 	"strconv"
-	"time"
 )
 
 // The shapes and aims that a schedule file may name.
@@ -18,24 +18,10 @@ var (
 	aims = []Aim{"", AimClock, AimReset, AimProbe, AimFirst}
 )
 
-// phaseJSON is the line of a phase; arrivals lines follow it.
-type phaseJSON struct {
-	Phase         string   `json:"phase"`
-	Shape         Shape    `json:"shape"`
-	Arrivals      int      `json:"arrivals,omitempty"`
-	Origin        bool     `json:"origin,omitempty"`
-	Duration      int64    `json:"duration_ns,omitempty"`
-	Partitions    []string `json:"partitions,omitempty"`
-	Clients       int      `json:"clients,omitempty"`
-	Requests      int      `json:"requests,omitempty"`
-	Cost          int64    `json:"cost,omitempty"`
-	Aim           Aim      `json:"aim,omitempty"`
-	Window        int64    `json:"window_ns,omitempty"`
-	ProbeRequests int      `json:"probe_requests,omitempty"`
-	Forge         []string `json:"forge,omitempty"`
-	Request       Request  `json:"request,omitzero"`
-	Retry         Retry    `json:"retry,omitzero"`
-	Event         Event    `json:"event,omitzero"`
+// phaseLine is the line of a phase; the lines of its arrivals follow it.
+type phaseLine struct {
+	Phase
+	Count int `json:"arrivals,omitempty"`
 }
 
 // WriteSchedule writes s to w as NDJSON: a header line, and then for each phase its line and a line for each
@@ -45,7 +31,7 @@ func WriteSchedule(w io.Writer, s *Schedule) error {
 	buf := []byte(`{"rlcheck":"` + scheduleVersion + `"}` + "\n")
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		line, err := phaseLine(p)
+		line, err := phaseLine{*p, len(p.Arrivals)}.encode()
 		if err != nil {
 			return fmt.Errorf("timeline: schedule: phase %q: %w", p.Name, err)
 		}
@@ -69,14 +55,7 @@ func WriteSchedule(w io.Writer, s *Schedule) error {
 	return err
 }
 
-func phaseLine(p *Phase) ([]byte, error) {
-	j := phaseJSON{
-		Phase: p.Name, Shape: p.Shape, Arrivals: len(p.Arrivals), Origin: p.Origin,
-		Duration:   int64(p.Duration),
-		Partitions: p.Partitions, Clients: p.Clients, Requests: p.Requests, Cost: p.Cost, Aim: p.Aim,
-		Window:        int64(p.Window),
-		ProbeRequests: p.ProbeRequests, Forge: p.Forge, Request: p.Request, Retry: p.Retry, Event: p.Event,
-	}
+func (j phaseLine) encode() ([]byte, error) {
 	if what, why := j.flaw(); what != "" {
 		return nil, fmt.Errorf("%s: %s", what, why)
 	}
@@ -93,7 +72,7 @@ func phaseLine(p *Phase) ([]byte, error) {
 }
 
 // flaw says what is wrong with a phase and which rule it breaks. Empty: nothing is.
-func (j *phaseJSON) flaw() (what, why string) {
+func (j *phaseLine) flaw() (what, why string) {
 	if !slices.Contains(shapes, j.Shape) {
 		return "shape " + excerpt(j.Shape), fmt.Sprintf("the shapes are %q", shapes)
 	}
@@ -103,8 +82,8 @@ func (j *phaseJSON) flaw() (what, why string) {
 	for _, x := range []struct {
 		name string
 		v    int64
-	}{{"arrivals", int64(j.Arrivals)}, {"duration_ns", j.Duration}, {"clients", int64(j.Clients)},
-		{"requests", int64(j.Requests)}, {"cost", j.Cost}, {"window_ns", j.Window},
+	}{{"arrivals", int64(j.Count)}, {"duration_ns", int64(j.Duration)}, {"clients", int64(j.Clients)},
+		{"requests", int64(j.Requests)}, {"cost", j.Cost}, {"window_ns", int64(j.Window)},
 		{"probe_requests", int64(j.ProbeRequests)}} {
 		if x.v < 0 {
 			return fmt.Sprintf("%s %d", x.name, x.v), "the value may not be negative"
@@ -218,44 +197,16 @@ func (r *planReader) version(all []member) {
 func (r *planReader) phase(all []member) {
 	r.closePhase()
 	before := r.problems.count
-	j := phaseJSON{}
-	r.put(all, j.members())
+	j := phaseLine{}
+	r.put(all, placesOf(reflect.ValueOf(&j).Elem()))
 	if r.problems.count == before {
 		if what, why := j.flaw(); what != "" {
 			r.add(what, why, "")
 		}
 	}
-	r.due = j.Arrivals
-	r.schedule.Phases = append(r.schedule.Phases, Phase{
-		Name: j.Phase, Shape: j.Shape, Origin: j.Origin, Duration: time.Duration(j.Duration),
-		Partitions: append([]string(nil), j.Partitions...),
-		Clients:    j.Clients, Requests: j.Requests, Cost: j.Cost, Aim: j.Aim,
-		Window:        time.Duration(j.Window),
-		ProbeRequests: j.ProbeRequests, Forge: append([]string(nil), j.Forge...), Request: j.Request,
-		Retry: j.Retry, Event: j.Event,
-	})
-}
-
-// members returns the members of the line of a phase.
-func (j *phaseJSON) members() []place {
-	return []place{
-		{"phase", &j.Phase, wantText},
-		{"shape", &j.Shape, wantText},
-		{"arrivals", &j.Arrivals, wantWhole},
-		{"origin", &j.Origin, wantTruth},
-		{"duration_ns", &j.Duration, wantWhole},
-		{"partitions", &j.Partitions, wantTexts},
-		{"clients", &j.Clients, wantWhole},
-		{"requests", &j.Requests, wantWhole},
-		{"cost", &j.Cost, wantWhole},
-		{"aim", &j.Aim, wantText},
-		{"window_ns", &j.Window, wantWhole},
-		{"probe_requests", &j.ProbeRequests, wantWhole},
-		{"forge", &j.Forge, wantTexts},
-		{"request", &j.Request, wantObject},
-		{"retry", &j.Retry, wantObject},
-		{"event", &j.Event, wantObject},
-	}
+	j.Partitions, j.Forge = append([]string(nil), j.Partitions...), append([]string(nil), j.Forge...)
+	r.due = j.Count
+	r.schedule.Phases = append(r.schedule.Phases, j.Phase)
 }
 
 // arrival adds an arrival to the last phase.

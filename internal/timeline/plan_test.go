@@ -32,7 +32,7 @@ const planText = `{"rlcheck":"schedule/v1"}
 {"seq":0,"partition":"k1","at_ns":0,"cost":1}
 {"seq":1,"partition":"k2","origin":true,"at_ns":0,"cost":3}
 {"phase":"rest","shape":"silence","duration_ns":1000000000}
-{"phase":"edge","shape":"boundary","arrivals":2,"origin":true,"requests":2,"aim":"probe","window_ns":60000000000,"probe_requests":5}
+{"phase":"edge","shape":"boundary","origin":true,"requests":2,"aim":"probe","window_ns":60000000000,"probe_requests":5,"arrivals":2}
 {"seq":2,"at_ns":-1000000,"cost":1}
 {"seq":3,"phase":"","origin":false,"at_ns":1000000,"cost":1}
 {"phase":"recover","shape":"honor-retry-after","duration_ns":5000000000,"partitions":["k1",""],"clients":4,"requests":50,"cost":1,"forge":["X-Forwarded-For"]}

@@ -59,44 +59,44 @@ const (
 
 // Phase is one stage of a schedule. Which members matter depends on Shape.
 type Phase struct {
-	Name  string
-	Shape Shape
+	Name  string `json:"phase"`
+	Shape Shape  `json:"shape"`
 	// Origin sends the phase to the origin instead of the target (proxy comparisons).
-	Origin bool
+	Origin bool `json:"origin,omitempty"`
 	// Arrivals are the requests of an open-loop or boundary phase, ascending by At. At counts from the
 	// beginning of the phase, or for Boundary from the boundary (negative before it).
-	Arrivals []Arrival
+	Arrivals []Arrival `json:"-"`
 	// Arrive makes the arrivals of a constant, ramp, steps or poisson phase that has too many to list: number
 	// i, for i from 0 to Requests. Arrivals is then nil, and Partitions are those of the phase. Arrive is nil
 	// for other phases, and if such a plan was read from a file, which has only the number.
-	Arrive func(i int) Arrival
+	Arrive func(i int) Arrival `json:"-"`
 	// Duration is how long the phase lasts from its beginning. Zero: until its last request is answered.
-	Duration time.Duration
+	Duration time.Duration `json:"duration_ns,omitempty"`
 	// Partitions are the partitions of a closed or honoring phase, where client i uses Partitions[i%len], and
 	// those of a phase with Arrive.
-	Partitions []string
+	Partitions []string `json:"partitions,omitempty"`
 	// Clients is the number of clients of a closed or honoring phase.
-	Clients int
+	Clients int `json:"clients,omitempty"`
 	// Requests is the ceiling of requests of a closed, honoring or boundary phase. For a phase that does not
 	// list its arrivals, it is their number.
-	Requests int
+	Requests int `json:"requests,omitempty"`
 	// Cost is the cost of each request of a closed or honoring phase.
-	Cost int64
+	Cost int64 `json:"cost,omitempty"`
 	// Aim and Window tell a Boundary phase where its boundary is.
-	Aim    Aim
-	Window time.Duration
+	Aim    Aim           `json:"aim,omitempty"`
+	Window time.Duration `json:"window_ns,omitempty"`
 	// ProbeRequests is how many requests drain the partition of an AimProbe. It is also the ceiling of the
 	// requests that ask when it admits again.
-	ProbeRequests int
+	ProbeRequests int `json:"probe_requests,omitempty"`
 	// Forge names header fields (X-Forwarded-For, ...) that carry an invented client address, another one in
 	// each request of the phase. A limiter that trusts them sees many clients instead of one. Empty: none is
 	// sent.
-	Forge []string
+	Forge []string `json:"forge,omitempty"`
 	// Request is how the requests of the phase differ from those of other phases.
-	Request Request
+	Request Request `json:"request,omitzero"`
 	// Retry is how the clients of a Backoff phase retry. Event is what happens in a Hook phase.
-	Retry Retry
-	Event Event
+	Retry Retry `json:"retry,omitzero"`
+	Event Event `json:"event,omitzero"`
 }
 
 // Quiet tells whether the phase sends nothing.
