@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/text/columns"
 )
 
 // Speaker prints everything that rlcheck says: results to stdout, everything else to stderr behind "rlcheck:
@@ -81,9 +82,13 @@ func (s *Speaker) Problem(err error) {
 	}
 }
 
-// Line prints a line on stderr, even with -q.
+// Line prints a line on stderr, even with -q. A terminal would break its words.
 func (s *Speaker) Line(text string) {
-	_, _ = io.WriteString(s.Err, "rlcheck: "+Visible(text)+"\n") // there is nobody left to tell
+	lines := []string{"rlcheck: " + Visible(text)}
+	if width := Terminal(s.Err); width > 0 && len(lines[0]) > width {
+		lines = columns.Wrap(lines[0], width-2)
+	}
+	_, _ = io.WriteString(s.Err, strings.Join(lines, "\n  ")+"\n") // there is nobody left to tell
 }
 
 // Visible replaces characters that could steer a terminal: control characters and the marks of bidirectional
