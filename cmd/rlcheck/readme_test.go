@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -316,6 +317,27 @@ func TestDocumentLinks(t *testing.T) {
 	}
 	if links < 10 {
 		t.Errorf("found %d links, want at least 10", links)
+	}
+}
+
+// TestEveryReasonHasAnAnswer: the index of troubles has every reason of an INCONCLUSIVE.
+func TestEveryReasonHasAnAnswer(t *testing.T) {
+	index, err := os.ReadFile(filepath.Join("..", "..", "docs", "troubleshooting.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(filepath.Join("..", "..", "internal", "result", "verdict.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := regexp.MustCompile(`Reason = "([^"]+)"`).FindAllSubmatch(source, -1)
+	for _, m := range all {
+		if !bytes.Contains(index, fmt.Appendf(nil, "`%s`", m[1])) {
+			t.Errorf("docs/troubleshooting.md does not say what to do about %s", m[1])
+		}
+	}
+	if len(all) < 9 {
+		t.Errorf("found %d reasons, want 9 or more", len(all))
 	}
 }
 

@@ -38,7 +38,7 @@ var recordedMends = map[result.Reason]string{
 	result.ForeignTraffic: "leave out --shared if nobody else uses these partitions",
 	result.UnclassifiedStatus: "say which statuses are denials and admissions, with --denied and " +
 		"--allowed",
-	result.SearchLimit: "judge one partition at a time with --partition, or judge a shorter " +
+	result.SearchLimit: "judge one partition at a time with --only-partition, or judge a shorter " +
 		"recording",
 }
 
