@@ -78,10 +78,13 @@ func (f *logFlags) AddReading(cmd *cobra.Command) {
 		"for a log: skip and count lines that cannot be read, instead of refusing the log")
 }
 
+// onlyLogs are the flags that only an access log uses.
+var onlyLogs = []string{"log-format", "log-partition", "match", "max-duration", "lag", "wall-error", "zone",
+	"skip-bad", "complete", "would-deny", "decided-within"}
+
 // logOnly refuses a flag of logs that was given by hand with a recording, which does not use it.
 func (f *checkFlags) logOnly() error {
-	for _, name := range []string{"log-format", "log-partition", "match", "max-duration", "lag", "wall-error",
-		"zone", "skip-bad", "complete", "would-deny", "decided-within"} {
+	for _, name := range onlyLogs {
 		// A flag that is set for all runs by the environment may be of no use here.
 		if f.Typed(name) {
 			return cli.Usagef("--%s: the flag is for access logs, but --format is %s (name the server: "+

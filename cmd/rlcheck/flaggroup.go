@@ -15,8 +15,8 @@ import (
 
 // flagGroups are the headings under which the help of a command with many flags lists them.
 var flagGroups = []struct{ title, flags string }{
-	{"Target", "target limit header method data host partition api-keys denied allowed cacert cert key " +
-		"insecure http2 unix-socket proxy past-caches from-curl allow-host"},
+	{"Target", "target limit header method data host partition api-keys denied allowed cost cacert cert " +
+		"key insecure http2 unix-socket proxy past-caches from-curl allow-host"},
 	{"Load", "only skip set config allow-commands redis seed serial economical budget retries dry-run " +
 		"max-rate polite clients"},
 	{"Judging", "promise strict slo wall-error fail-on conformance shared exact-burst burst-resolution " +

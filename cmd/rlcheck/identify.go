@@ -81,6 +81,11 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 				return cli.Usagef("identify: --format %s needs an access log: name a file that exists",
 					f.format)
 			}
+			for _, name := range onlyLogs {
+				if cmd.Flags().Changed(name) && !e.Unspoken[name] {
+					return cli.Usagef("--%s: the flag is for access logs, and a URL is none", name)
+				}
+			}
 			if err := f.takeURL(args); err != nil {
 				return err
 			}

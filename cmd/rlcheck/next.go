@@ -23,8 +23,10 @@ var own = []string{"max-rate", "polite", "clients"}
 func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red trial.Redactor) (again string,
 	run func(partition string) string) {
 	url, flags, statuses := " "+text.ShellWord(target), "", ""
-	if fl.Changed("denied") {
-		statuses = strings.Trim(fl.Lookup("denied").Value.String(), "[]")
+	for _, name := range []string{"allowed", "denied"} {
+		if fl.Changed(name) {
+			statuses += " --" + name + " " + text.ShellWord(strings.Trim(fl.Lookup(name).Value.String(), "[]"))
+		}
 	}
 	if f.Target == "" { // --from-curl names it
 		url = ""
@@ -45,19 +47,12 @@ func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red trial.Redacto
 		if url != "" {
 			out += " -t" + url
 		}
-		out += flags + " --partition " + text.ShellWord(partition)
-		if statuses != "" {
-			out += " --denied " + text.ShellWord(statuses)
-		}
-		return out
+		return out + flags + " --partition " + text.ShellWord(partition) + statuses
 	}
 	if f.Partition != "none" {
 		again += " --partition " + text.ShellWord(f.Partition)
 	}
-	if statuses != "" {
-		again += " --denied " + text.ShellWord(statuses)
-	}
-	return again, run
+	return again + statuses, run
 }
 
 // flagWords prints a flag as it was given, each value with its name.

@@ -26,7 +26,7 @@ type runFlags struct {
 	strict, dryRun, compress                           bool
 	seed                                               uint64
 	serial, economical                                 bool
-	budget                                             string
+	budget, cost                                       string
 	retries                                            int
 	wallError                                          time.Duration
 	Request                                            requestFlags
@@ -88,6 +88,8 @@ little beside others is recorded again alone.`,
 		"fields that are never sent")
 	promises := strings.Join(wordsOf(result.Promises()), ", ")
 	fl.StringSliceVar(&f.promise, "promise", nil, "what the target promises to have: "+promises)
+	fl.StringVar(&f.cost, "cost", "",
+		"how many units of the limit each request costs, though it says nothing of it (default 1)")
 	fl.StringSliceVar(&f.slo, "slo", nil,
 		"objectives that each scenario must keep: allowed_p99=50ms (or denied_, p50, p90, p95, p999, max) "+
 			"and errors=0")
@@ -209,6 +211,9 @@ func parseOptions(e *cli.Env, f *runFlags) (scenario.ParseOptions, error) {
 	for _, text := range f.slo {
 		name, value, _ := strings.Cut(text, "=")
 		opts.Set = append(opts.Set, tree.Setting{Path: "expect.slo." + name, Value: value, Flag: "--slo"})
+	}
+	if f.cost != "" {
+		opts.Set = append(opts.Set, tree.Setting{Path: "cost.each", Value: f.cost, Flag: "--cost"})
 	}
 	var bad, err error
 	opts.Request, bad = settingsOf(e, &f.Request, f.Target)

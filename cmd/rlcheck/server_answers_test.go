@@ -11,9 +11,10 @@ import (
 	"time"
 )
 
-// window is a fixed window that opens with a client's first request.
+// window is a fixed window that opens with a client's first request. each is what a request costs; 0: 1.
 type window struct {
 	limit int
+	each  int
 	size  time.Duration
 	used  int
 	ends  time.Time
@@ -24,7 +25,7 @@ func (w *window) room(now time.Time) bool {
 	if !now.Before(w.ends) {
 		w.used, w.ends = 0, now.Add(w.size)
 	}
-	return w.used < w.limit
+	return w.used+max(w.each, 1) <= w.limit
 }
 
 // left returns the units that are left, and the time until the window ends.
@@ -53,7 +54,7 @@ func telling(windows func() []*window, told func(h http.Header, w []*window, now
 			}
 			for _, x := range clients[key] {
 				if ok {
-					x.used++
+					x.used += max(x.each, 1)
 				}
 			}
 			if told(w.Header(), clients[key], now, ok); !ok {
@@ -132,12 +133,60 @@ func xRateLimit(which int, more ...string) func(http.Header, []*window, time.Tim
 	}
 }
 
+// envoy states two windows as Envoy does: the limit that is nearest, and both policies in one field.
+func envoy(h http.Header, w []*window, now time.Time, _ bool) {
+	near := w[0]
+	if left, _ := w[0].left(now); w[1].limit-w[1].used < left {
+		near = w[1]
+	}
+	left, reset := near.left(now)
+	h.Set("X-RateLimit-Limit", fmt.Sprintf(`%d, %d;w=%s;name="crd|a", %d;w=%s;name="b"`, near.limit,
+		w[0].limit, ceil(w[0].size), w[1].limit, ceil(w[1].size)))
+	h.Set("X-RateLimit-Remaining", strconv.Itoa(left))
+	h.Set("X-RateLimit-Reset", ceil(reset))
+}
+
+// doubled sends each field of a window twice, as two layers that both add it do.
+func doubled(h http.Header, w []*window, now time.Time, ok bool) {
+	xRateLimit(0)(h, w, now, ok)
+	for name, values := range h {
+		h[name] = append(values, values...)
+	}
+}
+
 // waiting states how long a denied client must wait.
 func waiting(field string, value func(time.Duration) string) func(http.Header, []*window, time.Time, bool) {
 	return func(h http.Header, w []*window, now time.Time, ok bool) {
 		if _, reset := w[0].left(now); !ok {
 			h.Set(field, value(reset))
 		}
+	}
+}
+
+// logins answers 401, which its window counts, or 200 to a good password, which it does not. If cleared, a
+// good one takes back what the client's window counted.
+func logins(cleared bool) func(http.Handler) http.Handler {
+	return func(http.Handler) http.Handler {
+		var mu sync.Mutex
+		clients := map[string]*window{}
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			mu.Lock()
+			defer mu.Unlock()
+			key := r.Header.Get("X-Api-Key")
+			if clients[key] == nil {
+				clients[key] = &window{limit: 5, size: 3 * time.Second}
+			}
+			c, good := clients[key], r.Header.Get("X-Pass") == "good"
+			switch {
+			case !c.room(time.Now()):
+				w.WriteHeader(http.StatusTooManyRequests)
+			case !good:
+				c.used++
+				w.WriteHeader(http.StatusUnauthorized)
+			case cleared:
+				c.used = 0
+			}
+		})
 	}
 }
 
@@ -164,6 +213,13 @@ func init() {
 	polite["two-policies"] = telling(twoWindows, twoPolicies(false, false))
 	polite["two-lines"] = telling(twoWindows, twoPolicies(true, false))
 	polite["two-stuck"] = telling(twoWindows, twoPolicies(true, true))
+	polite["logins"], polite["logins-cleared"] = logins(false), logins(true)
+	polite["envoy"] = telling(twoWindows, envoy)
+	polite["doubled"] = telling(oneWindow, doubled)
+	polite["ten-each"] = telling(func() []*window {
+		return []*window{{limit: 200, size: 4 * time.Second, each: 10}}
+	},
+		xRateLimit(0))
 	polite["other-limit"] = telling(twoWindows, xRateLimit(0))
 	polite["other-policy"] = telling(oneWindow, xRateLimit(0, "X-RateLimit-Policy", "20;w=60"))
 	polite["unread-field"] = telling(oneWindow, xRateLimit(0, "X-Throttle-State", "open"))

@@ -92,7 +92,7 @@ func (r *reader) threeFields(c *family) {
 	v, hasReset := r.value(resetName)
 	if hasReset {
 		x, why := parseReset(v)
-		mend := ""
+		mend := once(v)
 		if why == "" {
 			r.setReset(&q, x)
 			why, mend = c.wrong(x)
@@ -212,10 +212,14 @@ func (r *reader) count(name, v string, rule Rule) (int64, bool) {
 		r.bad(rule, name, v, "the remaining quota may not be negative", "send \"0\"")
 		return 0, false
 	}
-	mend := ""
-	if strings.Contains(v, ",") {
-		mend = "send the field once"
-	}
-	r.bad(rule, name, v, "the remaining quota is one whole number", mend)
+	r.bad(rule, name, v, "the remaining quota is one whole number", once(v))
 	return 0, false
+}
+
+// once is the mend of a value that was sent several times. Empty: it was not.
+func once(v string) string {
+	if first, _, many := strings.Cut(v, ","); many && isNumber(first) {
+		return "send the field once"
+	}
+	return ""
 }

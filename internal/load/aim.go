@@ -66,7 +66,7 @@ func (a *aim) ask(due time.Duration, wishes ...transport.Wish) []*timeline.Obser
 
 func (a *aim) probe() transport.Wish {
 	o := &a.p.obs[0]
-	return transport.Wish{Origin: o.Origin, Partition: o.Partition + "-probe", Cost: 1,
+	return transport.Wish{Origin: o.Origin, Partition: o.Partition + "-probe", Cost: a.r.o.Each,
 		Own: &a.p.plan.Request}
 }
 

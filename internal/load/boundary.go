@@ -117,7 +117,8 @@ func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 		if !seen[o.Partition] {
 			seen[o.Partition] = true
 			wishes = append(wishes,
-				transport.Wish{Origin: o.Origin, Partition: o.Partition, Cost: 1, Own: &a.p.plan.Request})
+				transport.Wish{Origin: o.Origin, Partition: o.Partition, Cost: a.r.o.Each,
+					Own: &a.p.plan.Request})
 		}
 	}
 	got := a.ask(a.r.clock.Now(), wishes...)
@@ -182,7 +183,7 @@ const resetAsks = 6
 // answer names the same instant.
 func (a *aim) byReset() (boundary, off time.Duration, err error) {
 	o := &a.p.obs[0]
-	w := transport.Wish{Origin: o.Origin, Partition: o.Partition, Cost: 1, Own: &a.p.plan.Request}
+	w := transport.Wish{Origin: o.Origin, Partition: o.Partition, Cost: a.r.o.Each, Own: &a.p.plan.Request}
 	var lo, hi time.Duration
 	due := a.r.clock.Now()
 	for n := 0; n < resetAsks; n++ {

@@ -133,15 +133,19 @@ func toldKind() kind[*Told] {
 		key("unit", word("a unit is a decimal number above 0", `^(0\.[0-9]*[1-9]|[1-9][0-9]*(\.[0-9]+)?)$`),
 			"How much one unit of the limit is: 0.00001 for costs in dollars; 1 by default.",
 			func(v *Told) *string { return &v.Unit }),
+		key("each", whole("a cost", 1, 1_000_000),
+			"How many units every request costs, though it says nothing of it.",
+			func(v *Told) *int { return &v.Each }),
 	}, func(d *decoder, n *tree.Node, v *Told) {
 		given := 0
-		for _, where := range []string{v.Body, v.Header, v.Event} {
-			if where != "" {
+		for _, where := range []string{"body", "header", "event", "each"} {
+			if n.Get(where) != nil {
 				given++
 			}
 		}
 		if given != 1 {
-			d.add(n, "a cost", "an answer tells it in one place: body, header or event", "")
+			d.add(n, "a cost", "an answer tells it in one place: body, header or event; or each is the same",
+				"")
 		}
 	})
 }

@@ -26,8 +26,9 @@ type Phase struct {
 	// Clients is the number of all clients of closed, honor-retry-after and backoff phases. For an at-once
 	// phase it is another word for Among.
 	Clients int
-	// Cost is how many units the limiter charges for each request, at least 1.
-	Cost int64
+	// Cost is how many units the limiter charges for each request, at least 1. Priced: requests state it.
+	Cost   int64
+	Priced bool
 	// Aim, Lead and Window place a boundary phase. Lead is the gap on each side of the boundary, Window the
 	// distance between two boundaries.
 	Aim          timeline.Aim
@@ -106,5 +107,5 @@ func (p *Phase) Counted() bool { return !p.Quiet() && !p.Unlimited && !p.Barred 
 // of the target, of one unit, from a client that names itself as it always does.
 func (p *Phase) Plain() bool {
 	return p.Counted() && !p.OwnLimit && !p.Unnamed && p.Vary == "" && p.Mint == "" && p.Path == "" &&
-		p.Method == "" && len(p.Forge)+len(p.Spelling)+len(p.Header) == 0 && p.Cost <= 1
+		p.Method == "" && len(p.Forge)+len(p.Spelling)+len(p.Header) == 0 && !p.Priced
 }

@@ -19,7 +19,8 @@ import (
 func (p *phaseDraft) resolve(d *decoder, s *Scenario) {
 	p.resolveLimit(d, s)
 	n := p.at
-	p.Cost = int64(max(1, p.cost.resolve(d, n.Get("cost"), boundsOf(budget(p.Limit), 1), 1)))
+	own := max(1, p.cost.resolve(d, n.Get("cost"), boundsOf(budget(p.Limit), 1), 1))
+	p.Cost, p.Priced = int64(own*max(1, s.Cost.Each)), own > 1
 	b := boundsOf(p.Limit, p.Cost)
 	p.Requests = p.requests.resolve(d, n.Get("requests"), b, p.Cost)
 	p.Clients = p.clients.resolve(d, n.Get("clients"), boundsOf(p.Limit, 1), 1)

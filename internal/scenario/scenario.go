@@ -186,8 +186,12 @@ type Denied struct {
 
 // Told says where an answer tells what its request cost: at a path of its JSON body, in a header field, or at
 // a path of the last server-sent event that has it. At most one of these is set. Unit is how much one unit
-// is, a decimal number; empty: 1.
-type Told struct{ Body, Header, Event, Unit string }
+// is, a decimal number; empty: 1. Each is how many units every request costs, though it says nothing of it;
+// 0: an answer tells.
+type Told struct {
+	Body, Header, Event, Unit string
+	Each                      int
+}
 
 // Conformance says which contradictions to the limit fail a scenario.
 type Conformance string

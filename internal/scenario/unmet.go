@@ -3,6 +3,7 @@ package scenario
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -18,6 +19,10 @@ func (s *Scenario) Unmet() string {
 	}
 	if why := s.unsuited(); why != "" {
 		return why
+	}
+	if priced := func(p Phase) bool { return p.Priced || p.Vary.IsCost() }; s.Cost.Each > 0 &&
+		slices.ContainsFunc(s.Phases, priced) {
+		return fmt.Sprintf("its requests state costs of their own, and each costs %d", s.Cost.Each)
 	}
 	if why := s.backTooSoon(); why != "" {
 		return why

@@ -64,7 +64,7 @@ func costly(tl *timeline.Timeline) bool {
 
 // freeCosts tells whether requests of s have costs, and nothing says that the target charges them.
 func freeCosts(s *scenario.Scenario) bool {
-	costs := slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Cost > 1 })
+	costs := slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool { return p.Priced })
 	return costs && !s.Promised(result.PromiseCost) && s.Cost == (scenario.Told{})
 }
 

@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"slices"
@@ -267,7 +268,7 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s, o.TLS),
 		Classify: classifier(s.Allowed, s.Denied.Status), SilentDenials: s.Denied.Unanswered,
 		DeniedField: s.Denied.Header, DeniedBody: deniedBody(s.Denied.Body), Minted: s.Keys,
-		Told: told(s.Cost), ToldField: s.Cost.Header,
+		Told: told(s.Cost), ToldField: s.Cost.Header, Each: int64(max(s.Cost.Each, 1)),
 		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests,
 		MaxDuration: s.Safety.MaxDuration,
 		Tick:        s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer,
@@ -302,7 +303,7 @@ func deniedBody(word string) func([]byte) bool {
 
 // told returns a function that reads what an answer says that its request cost. nil: answers do not say it.
 func told(where scenario.Told) func(timeline.Fields, []byte) (int64, bool) {
-	if where == (scenario.Told{}) {
+	if where == (scenario.Told{}) || where.Each > 0 {
 		return nil
 	}
 	return func(fields timeline.Fields, body []byte) (int64, bool) {
@@ -446,6 +447,10 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 	if slices.ContainsFunc(s.Limit, func(p spec.Policy) bool { return p.Windowed() }) {
 		burst = r.Windowed
 	}
+	ratio := burst.Ratio
+	if burst.Demanded && ratio == 0 {
+		ratio = steps(s)
+	}
 	rate := r.Rate.Ratio
 	if !tellsWindows(s) {
 		rate = 0
@@ -455,9 +460,27 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 		Shared:      s.Shared(),
 		Hint:        true,
 		Resolution: check.Resolution{
-			BurstExact: burst.Demanded && burst.Ratio == 0, Burst: burst.Ratio, Rate: rate,
+			BurstExact: burst.Demanded && ratio == 0, Burst: ratio, Rate: rate,
 		},
 	}
+}
+
+// steps returns how closely requests that all cost several units can measure a quota, as a share of it: two
+// quotas less than one request apart look alike. It is 0 if some request costs one unit.
+func steps(s *scenario.Scenario) float64 {
+	least, full := int64(math.MaxInt64), int64(math.MaxInt64)
+	for _, p := range s.Phases {
+		if p.Counted() && p.Cost > 0 {
+			least = min(least, p.Cost)
+		}
+	}
+	for _, p := range s.Limit {
+		full = min(full, p.Full())
+	}
+	if least == 1 || least == math.MaxInt64 || full == 0 {
+		return 0
+	}
+	return (float64(least) - 0.5) / float64(full)
 }
 
 // telling is how many windows a phase must last so that a recording can measure the length of a window.

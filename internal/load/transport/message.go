@@ -80,7 +80,7 @@ func newRequest(o *Options, w Wish) *MessageRequest {
 	if o.PastCaches != "" && header.Get("Cache-Control") == "" {
 		m.add("Cache-Control", "no-cache")
 	}
-	if cost := v.cost(w.Cost); o.CostHeader != "" && cost != "" {
+	if cost := v.cost(w.Cost / max(o.Each, 1)); o.CostHeader != "" && cost != "" {
 		m.add(o.CostHeader, cost)
 	}
 	for _, name := range w.Forge {

@@ -35,8 +35,10 @@ type Options struct {
 	Header http.Header
 	// Body is sent with every request, with its Content-Length. It may be empty.
 	Body []byte
-	// CostHeader names the field that carries the cost of requests with cost > 1; "" for none.
+	// CostHeader names the field that carries the cost of requests with cost > Each; "" for none.
 	CostHeader string
+	// Each is how many units a request costs that says nothing of it, at least 1.
+	Each int64
 	// Partition says how the name of a partition becomes part of a request.
 	Partition Partition
 	// Keys maps names of partitions to the names sent on the wire in their place. It may be nil.
@@ -155,7 +157,7 @@ func (o Options) Complete() (*Options, error) {
 	if o.MaxConnections == 0 {
 		o.MaxConnections = DefaultMaxConnections
 	}
-	if o.Families == nil {
+	if o.Each = max(o.Each, 1); o.Families == nil {
 		o.Families = &Families{}
 	}
 	if o.Classify == nil {
