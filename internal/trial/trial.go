@@ -475,7 +475,9 @@ func steps(s *scenario.Scenario) float64 {
 		}
 	}
 	for _, p := range s.Limit {
-		full = min(full, p.Full())
+		if p.Unit != spec.UnitRequest {
+			full = min(full, p.Full())
+		}
 	}
 	if least == 1 || least == math.MaxInt64 || full == 0 {
 		return 0
