@@ -25,7 +25,8 @@ func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red trial.Redacto
 	url, flags, statuses := " "+text.ShellWord(target), "", ""
 	for _, name := range []string{"allowed", "denied"} {
 		if fl.Changed(name) {
-			statuses += " --" + name + " " + text.ShellWord(strings.Trim(fl.Lookup(name).Value.String(), "[]"))
+			given := strings.Trim(fl.Lookup(name).Value.String(), "[]")
+			statuses += " --" + name + " " + text.ShellWord(given)
 		}
 	}
 	if f.Target == "" { // --from-curl names it
