@@ -1,8 +1,8 @@
 # An image of rlcheck alone: one static binary, certificates, a user without rights.
 #   docker build -t rlcheck --build-arg COMMIT=$(git rev-parse HEAD) .
 #   docker run --rm --network host -v "$PWD/reports:/reports" rlcheck run builtin:burst -t http://127.0.0.1:8080/ --limit SPEC
-# A version, not a digest: add that of your registry (golang:1.26.8@sha256:...).
-FROM golang:1.26.8 AS build
+# The digest is that of golang:1.26.8 (docker buildx imagetools inspect golang:1.26.8); change both together.
+FROM golang:1.26.8@sha256:6c2a5538f964f1c82f97ad14988bf05de100d922d159d0e398b54c7b0ca0c6c9 AS build
 WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download

@@ -205,7 +205,7 @@ func TestDeploymentsArePinned(t *testing.T) {
 	files = append(files, filepath.Join(root, "deploy", "kubernetes", "job.yaml"),
 		filepath.Join(root, "deploy", "compose.yaml"), filepath.Join(root, "action.yml"))
 	named := regexp.MustCompile(`(?m)(uses|image): (\S+)`)
-	pinned := regexp.MustCompile(`^\S+@[0-9a-f]{40}$|^\S+:\d+\.\d+\.\d+(@sha256:[0-9a-f]{64})?$|` +
+	pinned := regexp.MustCompile(`^\S+@[0-9a-f]{40}$|^\S+:\d+\.\d+\.\d+@sha256:[0-9a-f]{64}$|` +
 		`^rlcheck:latest$`)
 	closed := false
 	for _, name := range files {
@@ -216,7 +216,7 @@ func TestDeploymentsArePinned(t *testing.T) {
 		all := named.FindAllStringSubmatch(string(text), -1)
 		for _, m := range all {
 			if !pinned.MatchString(m[2]) {
-				t.Errorf("%s: %s may change: want a commit, or an exact version", name, m[2])
+				t.Errorf("%s: %s may change: want a commit, or a version with its digest", name, m[2])
 			}
 		}
 		pods := strings.Contains(name, "kubernetes")
@@ -263,7 +263,7 @@ func TestDockerfile(t *testing.T) {
 		t.Errorf("ENTRYPOINT %q: want the binary that is copied", last["ENTRYPOINT"])
 	}
 	needs, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
-	from := regexp.MustCompile(`FROM golang:([0-9]+\.[0-9]+)\.[0-9]+ `).FindStringSubmatch(string(text))
+	from := regexp.MustCompile(`FROM golang:([0-9]+\.[0-9]+)\.[0-9]+@sha256:[0-9a-f]{64} `).FindStringSubmatch(string(text))
 	if err != nil || from == nil || !strings.Contains(string(needs), "\ngo "+from[1]) {
 		t.Errorf("the image is built with Go %q, go.mod has another (%v)", from, err)
 	}

@@ -3,6 +3,9 @@ package report
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -38,7 +41,32 @@ func TestCTRFCountsEachClaimOnce(t *testing.T) {
 			t.Errorf("test %d: got %+v, want %s", i, x, status)
 		}
 	}
+	var raw struct {
+		Root    map[string]any             `json:"-"`
+		Results map[string]json.RawMessage `json:"results"`
+	}
+	err := errors.Join(json.Unmarshal(b.Bytes(), &raw), json.Unmarshal(b.Bytes(), &raw.Root))
+	// What schema/ctrf.schema.json of ctrf.io demands, and all that it allows at the top.
+	members(t, raw.Root, "reportFormat", "results", "specVersion")
+	members(t, raw.Results, "summary", "tests", "tool")
+	var sums map[string]int64
+	var tests []map[string]any
+	err = errors.Join(err, json.Unmarshal(raw.Results["summary"], &sums), json.Unmarshal(raw.Results["tests"], &tests))
+	members(t, sums, "failed", "other", "passed", "pending", "skipped", "start", "stop", "tests")
+	for _, x := range tests {
+		if x["name"] == "" || x["duration"].(float64) < 0 || err != nil {
+			t.Errorf("%v: a test without a name or a duration: %v", err, x)
+		}
+	}
 	if got.Format != "CTRF" || got.Results.Tool["name"] != "rlcheck" {
 		t.Errorf("got %+v", got)
+	}
+}
+
+// members demands exactly these members of an object.
+func members[V any](t *testing.T, object map[string]V, want ...string) {
+	t.Helper()
+	if got := slices.Sorted(maps.Keys(object)); !slices.Equal(got, want) {
+		t.Errorf("got the members %v, want %v", got, want)
 	}
 }
