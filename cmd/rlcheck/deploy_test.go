@@ -263,7 +263,8 @@ func TestDockerfile(t *testing.T) {
 		t.Errorf("ENTRYPOINT %q: want the binary that is copied", last["ENTRYPOINT"])
 	}
 	needs, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
-	from := regexp.MustCompile(`FROM golang:([0-9]+\.[0-9]+)\.[0-9]+@sha256:[0-9a-f]{64} `).FindStringSubmatch(string(text))
+	base := regexp.MustCompile(`FROM golang:([0-9]+\.[0-9]+)\.[0-9]+@sha256:[0-9a-f]{64} `)
+	from := base.FindStringSubmatch(string(text))
 	if err != nil || from == nil || !strings.Contains(string(needs), "\ngo "+from[1]) {
 		t.Errorf("the image is built with Go %q, go.mod has another (%v)", from, err)
 	}

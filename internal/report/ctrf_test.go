@@ -51,7 +51,8 @@ func TestCTRFCountsEachClaimOnce(t *testing.T) {
 	members(t, raw.Results, "summary", "tests", "tool")
 	var sums map[string]int64
 	var tests []map[string]any
-	err = errors.Join(err, json.Unmarshal(raw.Results["summary"], &sums), json.Unmarshal(raw.Results["tests"], &tests))
+	err = errors.Join(err, json.Unmarshal(raw.Results["summary"], &sums),
+		json.Unmarshal(raw.Results["tests"], &tests))
 	members(t, sums, "failed", "other", "passed", "pending", "skipped", "start", "stop", "tests")
 	for _, x := range tests {
 		if x["name"] == "" || x["duration"].(float64) < 0 || err != nil {
