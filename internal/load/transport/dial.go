@@ -21,10 +21,11 @@ func (t *Transport) dial(p *Pool) (*Conn, error) {
 		return t.join(ctx, p)
 	}
 	began := t.clock.Now()
-	nc, raw, err := t.dialSecure(ctx, p)
+	nc, raw, err := t.dialer.secure(ctx, p)
 	if err != nil {
 		return nil, err
 	}
+	t.opened.Add(1)
 	t.timed(began)
 	c := &Conn{t: t, pool: p, nc: nc, raw: raw}
 	c.in = intake{from: nc, clock: t.clock, left: maxHeader}
@@ -41,11 +42,6 @@ func (t *Transport) OpeningTime(n int) time.Duration {
 	return 2 * time.Duration(t.slowest.Load()) * time.Duration(batches)
 }
 
-// MeanOpening is how long it took on average to open a connection. It is 0 if none was opened yet.
-func (t *Transport) MeanOpening() time.Duration {
-	return time.Duration(t.openings.Load() / max(t.opened.Load(), 1))
-}
-
 // timed counts how long it took to open a connection.
 func (t *Transport) timed(began time.Duration) {
 	took := int64(t.clock.Now() - began)
@@ -55,77 +51,83 @@ func (t *Transport) timed(began time.Duration) {
 	}
 }
 
-// dialSecure opens a connection to the target or the origin of p: through the proxy, if there is one, and
+// dialer opens connections: what a run sends on.
+type dialer struct {
+	o     *Options
+	notes *noteBook
+}
+
+// secure opens a connection to the target or the origin of p: through the proxy, if there is one, and
 // with TLS for https. raw is what is closed.
-func (t *Transport) dialSecure(ctx context.Context, p *Pool) (nc, raw net.Conn, err error) {
-	u := t.o.URL
+func (d dialer) secure(ctx context.Context, p *Pool) (nc, raw net.Conn, err error) {
+	u := d.o.URL
 	if p.origin {
-		u = t.o.Origin
+		u = d.o.Origin
 	}
-	raw, err = t.dialVia(ctx, p, u)
+	raw, err = d.via(ctx, p, u)
 	if err != nil {
 		return nil, nil, err
 	}
 	nc = raw
 	if u.Scheme == "https" {
-		secure := tls.Client(raw, t.tlsConfig(u))
+		secure := tls.Client(raw, d.tlsConfig(u))
 		if err := secure.HandshakeContext(ctx); err != nil {
 			raw.Close()
-			return nil, nil, CauseOfHandshake(err, t.o.HTTP2)
+			return nil, nil, CauseOfHandshake(err, d.o.HTTP2)
 		}
-		if t.o.HTTP2 && secure.ConnectionState().NegotiatedProtocol != "h2" {
+		if d.o.HTTP2 && secure.ConnectionState().NegotiatedProtocol != "h2" {
 			raw.Close()
 			return nil, nil, CauseTold(CauseNoHTTP2, errors.New("the target does not offer h2 (ALPN)"))
 		}
 		nc = secure
 	}
-	t.opened.Add(1)
 	return nc, raw, nil
 }
 
-func (t *Transport) dialRaw(ctx context.Context, p *Pool, addr string) (net.Conn, error) {
+// raw opens a connection to an address, from the source address of p.
+func (d dialer) raw(ctx context.Context, p *Pool, addr string) (net.Conn, error) {
 	var local netip.Addr
 	network := "tcp"
-	if t.o.Socket != "" {
-		network, addr = "unix", t.o.Socket
+	if d.o.Socket != "" {
+		network, addr = "unix", d.o.Socket
 	}
-	if t.o.Partition.Kind == ByAddress && p.name != "" {
+	if d.o.Partition.Kind == ByAddress && p.name != "" {
 		local = source(p.name, p.number)
 		ctx = WithSource(ctx, local)
 	}
-	dial := t.o.Dial
+	dial := d.o.Dial
 	if dial == nil {
-		d := net.Dialer{Control: t.control}
+		own := net.Dialer{Control: d.control}
 		if local.IsValid() {
-			d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0))
+			own.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(local, 0))
 		}
 		// TCP_NODELAY is on by default. Probes for a dead peer would only add packets.
-		d.KeepAlive = -1
-		dial = d.DialContext
+		own.KeepAlive = -1
+		dial = own.DialContext
 	}
 	if local.IsValid() { // its version is the only one
 		return dial(ctx, network, addr)
 	}
-	return t.o.Families.Dial(ctx, network, addr, dial)
+	return d.o.Families.Dial(ctx, network, addr, dial)
 }
 
 // control asks Options.Guard about the address that is about to be connected to.
-func (t *Transport) control(network, addr string, _ syscall.RawConn) error {
-	if t.o.Guard == nil || network == "unix" {
+func (d dialer) control(network, addr string, _ syscall.RawConn) error {
+	if d.o.Guard == nil || network == "unix" {
 		return nil
 	}
 	a, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return CauseOfGuard(fmt.Errorf("address %q: %w", addr, err))
 	}
-	if err := t.o.Guard(a.Addr().Unmap()); err != nil {
+	if err := d.o.Guard(a.Addr().Unmap()); err != nil {
 		return CauseOfGuard(err)
 	}
 	return nil
 }
 
-func (t *Transport) tlsConfig(u *url.URL) *tls.Config {
-	c := t.o.TLS.Clone()
+func (d dialer) tlsConfig(u *url.URL) *tls.Config {
+	c := d.o.TLS.Clone()
 	if c == nil {
 		c = &tls.Config{}
 	}
@@ -133,16 +135,16 @@ func (t *Transport) tlsConfig(u *url.URL) *tls.Config {
 		c.ServerName = u.Hostname()
 	}
 	c.NextProtos = []string{"http/1.1"}
-	if t.o.HTTP2 {
+	if d.o.HTTP2 {
 		c.NextProtos = []string{"h2"}
 	}
 	if shown := c.Certificates; c.GetClientCertificate == nil {
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			if len(shown) > 0 { // whichever authorities the target names: it may trust others too
-				t.once("certificate", CauseShownCertificate)
+				d.notes.once("certificate", CauseShownCertificate)
 				return &shown[0], nil
 			}
-			t.once("certificate", CauseNoCertificate)
+			d.notes.once("certificate", CauseNoCertificate)
 			return &tls.Certificate{}, nil // an empty certificate means none
 		}
 	}

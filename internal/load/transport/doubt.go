@@ -3,6 +3,7 @@ package transport
 import (
 	"errors"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -20,6 +21,15 @@ import (
 // greet a client with an answer. So each answer on the connection may belong to an earlier request, or to
 // none.
 type doubt struct{ from, to time.Duration }
+
+// doubts say which answers do not count. They are guarded by Transport.mu, and valid after Wait.
+type doubts struct {
+	// doubt is when answers arrived that may belong to other requests; nil for never. awake is the last time
+	// before a sleep of this computer; nil for none.
+	doubt *doubt
+	awake *time.Duration
+	hasty atomic.Bool
+}
 
 // surplus is the note on a target that had answered on a connection and then sent more than was asked for.
 const surplus = timeline.OfTarget + "more answers came on a connection than requests were sent: " +
@@ -121,7 +131,7 @@ func (c *Conn) dates(f timeline.Fields) {
 
 // Hasty tells whether the target may have decided gated requests before their gates opened. It answered one
 // so early, or it dates requests by their first line. It is valid after Wait.
-func (t *Transport) Hasty() bool { return t.hasty.Load() }
+func (d *doubts) Hasty() bool { return d.hasty.Load() }
 
 // another tells whether b, which no request asked for, begins an answer to a request. Status 408 does not: it
 // is about a silent connection that the server is about to close (RFC 9110 section 15.5.9). Interim answers
@@ -139,22 +149,23 @@ func another(b []byte) bool {
 // Our clock stood still and that of the target did not, so no later answer counts.
 func (t *Transport) Slept(before time.Duration) {
 	t.mu.Lock()
-	t.notes, t.awake = append(t.notes, CauseSlept), &before
+	t.awake = &before
 	t.mu.Unlock()
+	t.Note(CauseSlept)
 	t.Abort()
 }
 
 // Doubtful tells whether some answers may belong to other requests, or came after a sleep. It is valid after
 // Wait.
-func (t *Transport) Doubtful() bool { return t.doubt != nil || t.awake != nil }
+func (d *doubts) Doubtful() bool { return d.doubt != nil || d.awake != nil }
 
 // Doubt removes the answer from o if it came after a sleep, or may belong to another request. The latter
 // never holds over HTTP/2, where a stream names its request.
-func (t *Transport) Doubt(o *timeline.Observation) {
-	if t.awake != nil && o.Answered && o.FirstByte > *t.awake {
+func (d *doubts) Doubt(o *timeline.Observation) {
+	if d.awake != nil && o.Answered && o.FirstByte > *d.awake {
 		Forget(o, CauseInterrupted)
 	}
-	if t.doubt == nil || !o.Answered || o.Sent < t.doubt.from || o.Sent > t.doubt.to {
+	if d.doubt == nil || !o.Answered || o.Sent < d.doubt.from || o.Sent > d.doubt.to {
 		return
 	}
 	Forget(o, CauseSurplus)

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -130,9 +129,9 @@ func (t *Transport) crowded() {
 		return
 	}
 	t.places = t.open - t.opening
-	t.notes = append(t.notes, fmt.Sprintf(timeline.OfTarget+"it accepted no more than %d connections while "+
+	t.Note(timeline.OfTarget+"it accepted no more than %d connections while "+
 		"%d of them were idle: the target seems to serve few connections at a time (give it more threads); "+
-		"from then on rlcheck opened no more of them ahead", t.places, idle))
+		"from then on rlcheck opened no more of them ahead", t.places, idle)
 }
 
 // waiting returns the requests that have waited for at least d: their expiries, by connection. It may be nil.

@@ -105,10 +105,11 @@ func (l *link) first(p *Pool) (*Conn, error) {
 // newLink opens a connection and begins to read it.
 func (t *Transport) newLink(ctx context.Context, p *Pool) (*link, error) {
 	began := t.clock.Now()
-	nc, raw, err := t.dialSecure(ctx, p)
+	nc, raw, err := t.dialer.secure(ctx, p)
 	if err != nil {
 		return nil, err
 	}
+	t.opened.Add(1)
 	l := &link{t: t, raw: raw, number: int(t.linked.Add(1)), slots: map[*Conn]struct{}{},
 		names: map[string]string{}}
 	stop := context.AfterFunc(ctx, func() { raw.Close() })

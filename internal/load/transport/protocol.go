@@ -16,20 +16,6 @@ func (c *Conn) hear() {
 	}
 }
 
-// speaks remembers that the target answered on nc in this version of HTTP. Answers of the origin do not
-// count.
-func (t *Transport) speaks(p *Pool, nc net.Conn, http string) {
-	if p.origin {
-		return
-	}
-	if secure, ok := nc.(*tls.Conn); ok {
-		http += ", " + tls.VersionName(secure.ConnectionState().Version)
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.protocols[http] = true
-}
-
 // Spoken tests what a target speaks that answered nothing and ended the connections. It returns the word for
 // HTTP/2 or TLS, "" if that is not known. A server of TLS that gets the preface of HTTP/2 hangs up without a
 // word: nginx, HAProxy, Node. A note mentions the test, since a server of HTTP/1.1 may take the
@@ -46,34 +32,22 @@ func (t *Transport) Spoken(ctx context.Context) string {
 	t.Note("nothing was answered: rlcheck tested whether the target speaks %s", others)
 	ctx, cancel := context.WithTimeout(ctx, min(time.Second, t.o.Timeout))
 	defer cancel()
-	if !t.o.HTTP2 && t.asked(ctx, speaksHTTP2) {
+	if !t.o.HTTP2 && t.dialer.asked(ctx, speaksHTTP2) {
 		return CauseHTTP2
 	}
 	greets := func(c net.Conn) bool {
 		trusting := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // nothing is sent
 		return tls.Client(c, trusting).HandshakeContext(ctx) == nil
 	}
-	if !secure && t.asked(ctx, greets) {
+	if !secure && t.dialer.asked(ctx, greets) {
 		return CauseWantsTLS
 	}
 	return ""
 }
 
-// hungUp tells whether connections were ended, or got an answer that is not HTTP.
-func (t *Transport) hungUp() bool {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	for w := range t.words {
-		if CauseHungUp(w) {
-			return true
-		}
-	}
-	return false
-}
-
 // asked opens a connection to the target for one test.
-func (t *Transport) asked(ctx context.Context, question func(net.Conn) bool) bool {
-	c, err := t.dialRaw(ctx, &Pool{}, address(t.o.URL))
+func (d dialer) asked(ctx context.Context, question func(net.Conn) bool) bool {
+	c, err := d.raw(ctx, &Pool{}, address(d.o.URL))
 	if err != nil {
 		return false
 	}

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"runtime"
 	"slices"
+	"sync"
 	"syscall"
 	"time"
 
@@ -34,6 +35,12 @@ func (l *reading) send() {
 // run need processors too.
 const mostLoops = 8
 
+// loops are the event loops. They start with the first connection that they can read.
+type loops struct {
+	mu  sync.Mutex
+	all []*reading
+}
+
 // attach gives a connection to an event loop, if one can read it.
 func (t *Transport) attach(c *Conn) bool {
 	_, plain := c.raw.(syscall.Conn)
@@ -41,15 +48,15 @@ func (t *Transport) attach(c *Conn) bool {
 		len(t.o.Body) > MostLoops {
 		return false
 	}
-	t.mu.Lock()
+	t.loops.mu.Lock()
 	most := min(max(1, runtime.GOMAXPROCS(0)/2), mostLoops)
-	if len(t.loops) < most {
+	if len(t.loops.all) < most {
 		l := &reading{answer: LoopAnswer{Record: t.o.Record}}
 		l.loop = NewLoop(t.clock.Now, t.heard, l.send)
-		t.loops = append(t.loops, l)
+		t.loops.all = append(t.loops.all, l)
 	}
-	c.loop = t.loops[int(t.opened.Load())%len(t.loops)]
-	t.mu.Unlock()
+	c.loop = t.loops.all[int(t.opened.Load())%len(t.loops.all)]
+	t.loops.mu.Unlock()
 	if c.held = c.loop.loop.Join(c.raw, c); c.held == nil {
 		return false
 	}
@@ -68,8 +75,8 @@ func (c *Conn) begin() {
 
 // hold keeps the event loops from reading until release is called. So answers do not delay requests that
 // leave together.
-func (t *Transport) hold() (release func()) {
-	loops := t.readings()
+func (x *loops) hold() (release func()) {
+	loops := x.readings()
 	for _, l := range loops {
 		l.loop.Hold()
 	}
@@ -81,8 +88,8 @@ func (t *Transport) hold() (release func()) {
 }
 
 // Reader returns the event loop that reads all connections so far; nil if there are none or several.
-func (t *Transport) Reader() Reader {
-	loops := t.readings()
+func (x *loops) Reader() Reader {
+	loops := x.readings()
 	if len(loops) != 1 {
 		return nil
 	}
@@ -90,8 +97,8 @@ func (t *Transport) Reader() Reader {
 }
 
 // Knock asks the event loops how late they read. It returns how many will answer.
-func (t *Transport) Knock() (asked int) {
-	for _, l := range t.readings() {
+func (x *loops) Knock() (asked int) {
+	for _, l := range x.readings() {
 		if l.loop.Knock() {
 			asked++
 		}
@@ -100,10 +107,10 @@ func (t *Transport) Knock() (asked int) {
 }
 
 // readings returns the event loops so far.
-func (t *Transport) readings() []*reading {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return slices.Clone(t.loops)
+func (x *loops) readings() []*reading {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return slices.Clone(x.all)
 }
 
 // Ready takes in what arrived on a connection of an event loop. If it is not the whole answer, a goroutine

@@ -18,24 +18,24 @@ func carriers(o *Options) string {
 	return "connections"
 }
 
-// dialVia opens a connection for requests to u. It asks the proxy for a tunnel if the proxy cannot forward
+// via opens a connection for requests to u. It asks the proxy for a tunnel if the proxy cannot forward
 // such requests itself.
-func (t *Transport) dialVia(ctx context.Context, p *Pool, u *url.URL) (net.Conn, error) {
-	if t.o.Proxy == nil {
-		return t.dialRaw(ctx, p, address(u))
+func (d dialer) via(ctx context.Context, p *Pool, u *url.URL) (net.Conn, error) {
+	if d.o.Proxy == nil {
+		return d.raw(ctx, p, address(u))
 	}
-	nc, err := t.dialRaw(ctx, p, address(t.o.Proxy))
+	nc, err := d.raw(ctx, p, address(d.o.Proxy))
 	if err != nil {
 		return nil, CauseOfProxy(err)
 	}
-	if u.Scheme == "http" && !t.o.HTTP2 {
-		t.once("forwarded", CauseForwarded)
+	if u.Scheme == "http" && !d.o.HTTP2 {
+		d.notes.once("forwarded", CauseForwarded)
 		return nc, nil
 	}
 	stop := context.AfterFunc(ctx, func() { nc.Close() })
-	err = tunnel(nc, address(u), Authorization(t.o.Proxy))
+	err = tunnel(nc, address(u), Authorization(d.o.Proxy))
 	if !stop() {
-		err = fmt.Errorf("the proxy did not answer CONNECT within %v: %w", t.o.Timeout, ctx.Err())
+		err = fmt.Errorf("the proxy did not answer CONNECT within %v: %w", d.o.Timeout, ctx.Err())
 	}
 	if err != nil {
 		nc.Close()
