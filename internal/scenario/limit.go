@@ -182,8 +182,7 @@ func when(key, value string, then *jsonschema.Schema) *jsonschema.Schema {
 // policyKeys returns the schemas of the parameters of a limit: their forms, with words and meanings of
 // package spec.
 func policyKeys() map[string]*jsonschema.Schema {
-	zero := 0.0
-	whole := &jsonschema.Schema{Type: "integer", Minimum: &zero}
+	whole := &jsonschema.Schema{Type: "integer"}
 	forms := map[string]*jsonschema.Schema{ // by KeyDoc.Values
 		"N/PER":       orVariable(pattern(limitRatePattern)),
 		"N":           orVariable(whole, grouped()),
@@ -201,6 +200,9 @@ func policyKeys() map[string]*jsonschema.Schema {
 		s := jsonschema.Schema{}
 		if own := forms[d.Values]; own != nil {
 			s.AnyOf = slices.Clone(own.AnyOf)
+			if least := float64(d.Least); s.AnyOf[0] == whole {
+				s.AnyOf[0] = &jsonschema.Schema{Type: "integer", Minimum: &least}
+			}
 		}
 		if named := choice(d.Key, words...).schema; len(s.AnyOf) == 0 {
 			s.AnyOf = named.AnyOf

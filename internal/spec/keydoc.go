@@ -3,6 +3,7 @@ package spec
 import (
 	_ "embed" // the words of SPECs
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -15,6 +16,8 @@ type KeyDoc struct {
 	// Values is the form of a value that is no word: N, D (a duration), A..B. It is empty if only words may
 	// stand.
 	Values string
+	// Least is the least number that may stand, if one may.
+	Least int
 	// Words are the words that may stand, each with its meaning. May be empty.
 	Words []WordDoc
 	// Text says in whole sentences what the key means. Default is what holds without the key. It is empty for
@@ -86,6 +89,10 @@ func KeyDocs() []KeyDoc {
 	out := make([]KeyDoc, len(keys))
 	for i, k := range keys {
 		out[i] = docOf(k.name)
+		for strings.HasPrefix(out[i].Values, "N") && out[i].Least < 2 &&
+			k.read(&Policy{}, strconv.Itoa(out[i].Least)) != nil {
+			out[i].Least++
+		}
 		for _, a := range Algorithms() {
 			if familyOf(a)&k.in != 0 {
 				out[i].Algorithms = append(out[i].Algorithms, a)
