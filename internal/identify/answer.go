@@ -247,11 +247,14 @@ func (x *search) candidate(r *Region) (Candidate, bool) {
 
 // measured is what is left of a kind, without a policy.
 func (x *search) measured(r *Region) Candidate {
-	h := r.Hull()
+	h := r.beside(r.Hull())
 	c := Candidate{Text: r.Kind.Text, Class: slices.Clone(r.Kind.Class), Least: h.T1, Most: h.T2,
 		Round: r.Kind.Round(h)}
 	c.Measured.Burst = result.Interval{Lo: float64(h.Q1), Hi: float64(h.Q2), LoSet: true, HiSet: true}
-	c.Measured.Rate = r.Rate(h)
+	if c.Measured.Rate = r.Rate(h); r.coarse() {
+		c.Measured.Rate.Lo = min(c.Measured.Rate.Lo, float64(h.Q1)/h.T2.Seconds())
+		c.Measured.Rate.Hi = max(c.Measured.Rate.Hi, float64(h.Q2)/h.T1.Seconds())
+	}
 	return c
 }
 

@@ -25,6 +25,9 @@ func (b Box) Single(slack time.Duration, units int64) bool {
 	return b.Q2-b.Q1 <= max(min(units, b.Q1/4), b.Q1/50) && (b.T2-b.T1 <= slack || near())
 }
 
+// point tells whether b is one policy.
+func (b Box) point() bool { return b.Q1 == b.Q2 && b.T1 == b.T2 }
+
 func (b Box) narrow() bool { return float64(b.T2) <= float64(b.T1)*1.01 }
 
 // Size is how much of b is open, as a logarithm.

@@ -20,6 +20,8 @@ func (r *Region) doubt(tl *timeline.Timeline) {
 		b := r.Doubtful[last]
 		r.Doubtful = r.Doubtful[:last]
 		switch {
+		case b.point():
+			kept = append(kept, b)
 		case r.Kind.Searched && !r.Shallow && !r.Fine && b.exact():
 			r.Tried = append(r.Tried, b)
 		case b.Q1 == b.Q2 && float64(b.T2) < float64(b.T1)*finest:

@@ -220,7 +220,7 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 // judged in time stay.
 func (x *search) narrow(asked int) {
 	x.later()
-	if len(classes(x.likely())) <= 1 {
+	if likely := x.likely(); x.settled(likely) || x.coarse(likely) {
 		x.join()
 	}
 	x.deepen()

@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 	"time"
@@ -28,8 +29,10 @@ type question struct {
 // of the whole, and the other half the smaller. What is narrowed again was asked about before.
 func (r *Region) asked(tl *timeline.Timeline, q question) bool {
 	if m := &r.memory; m.of != tl {
-		if m.of == nil || !reflect.DeepEqual(m.of, tl) {
+		if m.of == nil {
 			m.answers = map[question]bool{}
+		} else if !reflect.DeepEqual(m.of, tl) { // what a part refutes, the whole refutes
+			maps.DeleteFunc(m.answers, func(_ question, no bool) bool { return !no })
 		}
 		m.of = tl
 	}

@@ -54,7 +54,22 @@ type Region struct {
 	Tried []Box
 	Fine  bool
 	Again *Region
+	// Whole is the first box.
+	Whole Box
 	memory
+}
+
+// coarse tells whether only policies are looked for that people would write. Where windows may begin at any
+// time, many others explain a part of a recording. They are asked once nothing else is left.
+func (r *Region) coarse() bool { return r.Kind.Base.Align == spec.AlignUnknown && !r.Fine }
+
+// beside returns b with the next times at its ends, where only some times were asked.
+func (r *Region) beside(b Box) Box {
+	if r.coarse() {
+		b.T1 = (b.T1 - 1) / grid(b.T1-1) * grid(b.T1-1)
+		b.T2 = (b.T2 + grid(b.T2)) / grid(b.T2) * grid(b.T2)
+	}
+	return b
 }
 
 // Empty tells whether the kind is refuted.
@@ -85,7 +100,7 @@ func (r *Region) split(slow time.Duration) []*Region {
 	var out []*Region
 	for _, k := range r.Kind.Parts {
 		out = append(out, &Region{Kind: k, Live: slices.Concat(r.Live, r.Doubtful),
-			Tried: slices.Clone(r.Tried), Fine: r.Fine})
+			Tried: slices.Clone(r.Tried), Fine: r.Fine, Whole: r.Whole})
 	}
 	return out
 }
@@ -93,8 +108,13 @@ func (r *Region) split(slow time.Duration) []*Region {
 // take sorts boxes into live and doubtful ones, and drops the refuted ones.
 func (r *Region) take(tl *timeline.Timeline, boxes ...Box) {
 	for _, b := range boxes {
+		if w, is := b.written(); r.coarse() && is {
+			b = w
+		} else if r.coarse() {
+			continue
+		}
 		switch {
-		case r.Refuted(tl, b):
+		case r.Refuted(tl, b), r.coarse() && b.point() && !r.stands(tl, b):
 			r.Last = b
 		case r.Kind.Paced && !r.Fine && b.T2 <= r.Blur/time.Duration(b.Q2):
 			r.Tried = append(r.Tried, b)
@@ -124,6 +144,9 @@ func (r *Region) Narrow(tl *timeline.Timeline, asked int) {
 		r.searches *= 10 // far away bounds tell less, and a search takes milliseconds
 	}
 	r.searches = min(r.searches, asked)
+	if r.Whole == (Box{}) {
+		r.Whole = r.Hull()
+	}
 	live, doubtful := r.Live, r.Doubtful
 	r.Live, r.Doubtful = nil, nil
 	live = r.takeInTime(tl, live)
@@ -192,6 +215,9 @@ func (r *Region) Cut(from, to time.Duration) {
 
 // revived returns a region of what was given up of r, but not refuted; nil for nothing.
 func (r *Region) revived() *Region {
+	if r.coarse() {
+		return &Region{Kind: r.Kind, Doubtful: []Box{r.Whole}, Whole: r.Whole, Fine: true}
+	}
 	if len(r.Tried) == 0 {
 		return nil
 	}
@@ -208,7 +234,11 @@ func (r *Region) Points(n int, doubtful bool) []Box {
 	var out []Box
 	step := max(1, (len(boxes)+n-1)/n)
 	for i := 0; i < len(boxes); i += step {
-		out = append(out, boxes[i].middle())
+		if r.coarse() {
+			out = append(out, boxes[i].Point())
+		} else {
+			out = append(out, boxes[i].middle())
+		}
 	}
 	return out
 }

@@ -21,16 +21,33 @@ func roundness(t time.Duration) int {
 	return len(units)
 }
 
-// Round tells whether b holds a time that people would write: with two digits, or with a five after them.
-func (b Box) Round() bool {
-	step := time.Duration(1)
-	for step*100 <= b.T1 {
+// written returns the smallest box around the policies of b that people would write: with numbers of two
+// digits, or with a five after them. It reports false where there are none.
+func (b Box) written() (Box, bool) {
+	up := func(n int64) int64 { return (n + grid(n) - 1) / grid(n) * grid(n) }
+	down := func(n int64) int64 { return n / grid(n) * grid(n) }
+	b.Q1, b.Q2 = up(b.Q1), down(b.Q2)
+	b.T1, b.T2 = time.Duration(up(int64(b.T1))), time.Duration(down(int64(b.T2)))
+	return b, b.Q1 <= b.Q2 && b.T1 <= b.T2
+}
+
+// grid is the step between the numbers near t that people would write.
+func grid[N int64 | time.Duration](t N) N {
+	step := N(1)
+	for step*100 <= t {
 		step *= 10
 	}
 	if step > 1 {
 		step /= 2
 	}
-	return (b.T1+step-1)/step*step <= b.T2
+	return step
+}
+
+// Round tells whether b holds a time that people would write.
+func (b Box) Round() bool {
+	b.Q1, b.Q2 = 1, 1
+	_, is := b.written()
+	return is
 }
 
 // rounds returns the times of b that people write: windows of two digits, or the units of such rates of a
