@@ -2,18 +2,10 @@ package identify
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
-	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/timeline"
 )
-
-// Where answers take longer than the gaps between requests, nobody knows when a request was decided. Then
-// what a model predicts seldom refutes another one. So the most promising experiments are rehearsed. A model
-// answers them, with round trips from the recording, and the judge tells which rivals that refutes.
 
 // spaced sets the gaps between requests by the slowest answer so far. Far from the target no answer comes
 // after the next request, in a burst not after the one that follows it.
@@ -115,44 +107,9 @@ func slicesCompact(all [][]*Region) (out [][]*Region) {
 
 // choose returns the next experiment; false where none within the budget tells anything.
 func (x *search) choose() (Experiment, bool) {
-	const rehearsals = 5                  // as long as none refutes anything
 	p := x.planner(x.settled(x.likely())) // then only doubtful kinds are to be told
-	if !x.pace.far && !x.hazy() || len(p.Models) == 0 {
-		return p.Best()
-	}
 	p.Weigh()
-	r := rand.New(rand.NewPCG(uint64(len(x.tl.Observations)), 1))
-	rivals := x.rivals()
-	for range rehearsals {
-		var out Experiment
-		truth, most := p.Draw(r.Float64()), 0.0
-		for _, c := range p.Shortlist(r) {
-			if x.asker.Over() || p.Over() {
-				break
-			}
-			tl, value := x.rehearsal(p, truth, c.Phases, r), 0.0
-			for _, v := range rivals {
-				if x.asker.Refuted(tl, v.limit, result.Exact, false) {
-					value += v.weight
-				}
-			}
-			if value /= c.Cost * (1 + float64(p.Made[Family(c.Experiment)])/8); value > most {
-				out, most = c.Experiment, value
-			}
-		}
-		if most > 0 {
-			return out, true
-		}
-	}
 	return p.Best()
-}
-
-// hazy tells whether one class is left and answers are too slow to tell its time well, as for a short window
-// on a busy machine.
-func (x *search) hazy() bool {
-	likely := x.likely()
-	return len(classes(likely)) == 1 && x.queue.without == nil && len(x.tl.Observations) < 1000 &&
-		float64(2*x.slow()) > float64(quickest(likely))*(Resolution-1)
 }
 
 // quickest is the shortest time in which one of regions may recover.
@@ -166,75 +123,6 @@ func quickest(regions []*Region) time.Duration {
 		least = min(least, h.T1)
 	}
 	return least
-}
-
-// rival is a limit that is not refuted yet.
-type rival struct {
-	limit  spec.Limit
-	weight float64
-}
-
-// rivals are policies near the ends of what is left, of each kind with the same weight. An experiment that
-// refutes one narrows a kind by a fifth. Of the only kind left there are some nearer to its ends, too.
-func (x *search) rivals() []rival {
-	const most = 6 // rivals, unless there are more kinds
-	shares := []float64{0.2}
-	if len(x.regions) == 1 {
-		shares = []float64{0.07, 0.2}
-	}
-	var out []rival
-	tl := x.shown()
-	for _, r := range x.regions {
-		for _, share := range shares {
-			for _, b := range r.Hull().Within(share)[:min(2, 1+most/len(x.regions))] {
-				if l := r.Standing(tl, b); l != nil {
-					out = append(out, rival{l, 1 / float64(len(x.regions)*len(shares))})
-				}
-			}
-		}
-	}
-	return out
-}
-
-// rehearsal is the recording with the answers that m would give to phases.
-func (x *search) rehearsal(p *Planner, m *Model, phases []Phase,
-	r *rand.Rand) *timeline.Timeline {
-	tl := *x.shown()
-	n := len(tl.Observations)
-	tl.Observations = tl.Observations[:n:n]
-	var trips []time.Duration
-	for i := range tl.Observations {
-		if o := &tl.Observations[i]; o.Answered {
-			trips = append(trips, o.FirstByte-o.Sent)
-		}
-	}
-	at, s := p.Now, m.State
-	for _, phase := range phases {
-		at += phase.Rest
-		end := at
-		for admitted, denied := 0, 0; !phase.Over(admitted, denied); at += phase.Every {
-			trip := trips[r.IntN(len(trips))]
-			var d reference.Decision
-			s, d = m.Limiter.Step(s, at+time.Duration(r.Int64N(int64(trip)+1)), 1)
-			o := timeline.Observation{Sent: at, FirstByte: at + trip, Answered: true}
-			o.Seq, o.At, o.Phase, o.Cost = len(tl.Observations), at, phase.Name, 1
-			if d.Allow {
-				o.Outcome = timeline.Allowed
-				admitted++
-			} else {
-				o.Outcome = timeline.Denied
-				denied++
-			}
-			if r.IntN(len(tl.Observations)+1) >= len(trips) { // as many are lost as in the recording
-				o.FirstByte, o.Answered, o.Outcome = 0, false, timeline.Unknown
-			}
-			end = max(end, at+trip)
-			tl.Observations = append(tl.Observations, o)
-		}
-		at = max(at, end)
-	}
-	tl.Header.Ended = max(tl.Header.Ended, at)
-	return &tl
 }
 
 // Far from the target a request is decided at any time until its answer. So each end of a window is open by a

@@ -111,13 +111,3 @@ func largest(boxes []Box, wanted func(Box) bool) int {
 }
 
 func anyBox(Box) bool { return true }
-
-// Within returns the policies at a share of b from its lower and from its upper end.
-func (b Box) Within(share float64) []Box {
-	low, high := b, b
-	in := math.Pow(float64(b.T2)/float64(b.T1), share)
-	low.T1 = time.Duration(float64(b.T1) * in)
-	high.T2 = time.Duration(float64(b.T2) / in)
-	low.T2, high.T1, low.Q1, high.Q2 = low.T1, high.T2, low.Q2, high.Q1
-	return []Box{low, high}
-}

@@ -30,7 +30,7 @@ func NewModel(r *Region, tl *timeline.Timeline, part *Kind, b Box) *Model {
 	limit := spec.Limit{part.Policy(b)}
 	for i, p := range limit {
 		if p.Align == spec.AlignUnknown {
-			limit[i] = r.Asker.Placed(tl, limit, i)
+			limit[i] = placed(tl, limit, i)
 		}
 	}
 	l, err := reference.NewLimit(limit)

@@ -4,46 +4,32 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Placed returns policy i of a limit with a phase that the recording does not refute; with the last such
-// phase of several.
-func (a Asker) Placed(tl *timeline.Timeline, limit spec.Limit, i int) spec.Policy {
-	p, limit := limit[i], slices.Clone(limit)
-	gone := func(q spec.Policy) bool {
+// placed returns policy i of a limit with the phase at which it misses the fewest outcomes of a recording.
+func placed(tl *timeline.Timeline, limit spec.Limit, i int) spec.Policy {
+	const cells, finest, finer = 32, 1 << 14, 4
+	limit = slices.Clone(limit)
+	best, least, whole := limit[i], len(tl.Observations)+1, limit[i].Rate.Per
+	try := func(phase time.Duration) {
+		q := limit[i]
+		q.Align, q.PhaseFrom = spec.AlignPhase, (phase+whole)%whole
+		q.PhaseTo = q.PhaseFrom
 		limit[i] = q
-		return a.Refuted(tl, limit, result.Exact, false)
-	}
-	p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignPhase, 0, 0
-	cell := p.Rate.Per / phaseCells
-	for j := time.Duration(phaseCells - 1); j > 0; j-- {
-		q := p
-		q.PhaseFrom, q.PhaseTo = j*cell, (j+1)*cell-1
-		if !gone(q) {
-			p = q
-			break
+		exact := func(at time.Duration) time.Duration { return at }
+		if n, _ := replayed(tl, limit, least, exact); n < least {
+			least, best = n, q
 		}
 	}
-	for range 12 { // to a 65,536th of the window
-		first, second := p, p
-		mid := p.PhaseFrom + (p.PhaseTo-p.PhaseFrom)/2
-		first.PhaseTo, second.PhaseFrom = mid, mid
-		if !gone(first) {
-			if gone(second) {
-				p = first
-				continue
-			}
-			break
-		}
-		p = second
+	for j := range time.Duration(cells) {
+		try(whole / cells * j)
 	}
-	p.PhaseFrom += (p.PhaseTo - p.PhaseFrom) / 2
-	p.PhaseTo = p.PhaseFrom
-	return p
+	for step := whole / cells / finer; step > whole/finest && least > 0; step /= finer {
+		for at, j := best.PhaseFrom, time.Duration(1-finer); j < finer; j++ {
+			try(at + step*j)
+		}
+	}
+	return best
 }
-
-// phaseCells is how many parts of a window are tried as its phase.
-const phaseCells = 16

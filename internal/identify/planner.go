@@ -2,7 +2,6 @@ package identify
 
 import (
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -119,16 +118,6 @@ func (p *Planner) Best() (Experiment, bool) {
 // each time, as no two answers take equally long.
 const mostAlike = 4
 
-// Draw returns the model at a share of all weight.
-func (p *Planner) Draw(share float64) *Model {
-	for _, m := range p.Models {
-		if share -= m.Weight; share <= 0 {
-			return m
-		}
-	}
-	return p.Models[len(p.Models)-1]
-}
-
 // Family is the name of an experiment without its time.
 func Family(e Experiment) string {
 	name := e.Phases[0].Name
@@ -143,40 +132,4 @@ func Brief(d time.Duration) string {
 		}
 	}
 	return d.Round(time.Microsecond).String()
-}
-
-// promise is an experiment with what models predict of it.
-type promise struct {
-	Experiment
-	bits, Cost float64
-}
-
-// Shortlist returns the experiments to rehearse: of each family the most promising ones and one at random.
-func (p *Planner) Shortlist(r *rand.Rand) []promise {
-	const each = 2
-	byFamily := map[string][]promise{}
-	var names []string
-	for _, e := range p.menu() {
-		bits, cost := p.worth(e)
-		if cost >= 1 {
-			continue
-		}
-		name := Family(e)
-		if byFamily[name] == nil {
-			names = append(names, name)
-		}
-		byFamily[name] = append(byFamily[name], promise{e, bits, cost})
-	}
-	var out []promise
-	for _, name := range names {
-		all := byFamily[name]
-		slices.SortStableFunc(all, func(a, b promise) int {
-			return int(math.Copysign(1, b.bits/b.Cost-a.bits/a.Cost))
-		})
-		out = append(out, all[:min(each, len(all))]...)
-		if len(all) > each {
-			out = append(out, all[each+r.IntN(len(all)-each)])
-		}
-	}
-	return out
 }

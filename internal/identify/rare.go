@@ -69,8 +69,7 @@ func denied(o timeline.Observation) bool { return o.Outcome == timeline.Denied }
 func lengths(least, most time.Duration) (out []string) {
 	var all []time.Duration
 	for unit := time.Millisecond; unit <= most; unit *= 10 {
-		for _, n := range []time.Duration{10, 20, 30, 50, 15, 25, 40, 60, 12, 35, 45, 70, 75, 80, 90,
-			18, 21} {
+		for _, n := range []time.Duration{10, 20, 30, 50, 15, 25, 40, 60, 12, 75, 90} {
 			all = append(all, n*unit)
 		}
 	}
@@ -123,7 +122,9 @@ func (w row) rates(q int64, end time.Duration) (out []string) {
 	case w.paced:
 		for _, per := range []string{"s", "m"} {
 			for n := 1; n < 100; n++ {
-				out = append(out, fmt.Sprintf("%d/%s", n, per), fmt.Sprintf("%d/%s", 10*n, per))
+				if n <= 20 || n%5 == 0 {
+					out = append(out, fmt.Sprintf("%d/%s", n, per), fmt.Sprintf("%d/%s", 10*n, per))
+				}
 			}
 		}
 	default:

@@ -283,13 +283,3 @@ func (r *Region) Recovery() time.Duration {
 	}
 	return h.T2
 }
-
-// Standing returns the limit at a point of the first part of the kind that is not refuted; nil where all are.
-func (r *Region) Standing(tl *timeline.Timeline, b Box) spec.Limit {
-	for _, k := range r.Kind.Each() {
-		if l := (spec.Limit{k.Policy(b)}); !r.Asker.Refuted(tl, l, result.Exact, false) {
-			return l
-		}
-	}
-	return nil
-}

@@ -18,7 +18,7 @@ import (
 //
 // The rest is for windows that nobody would write. Experiments that were made for another kind may have found
 // the only window that explains them.
-var usualRests = []time.Duration{137, 60, 90, 210, 104, 92, 104, 90, 43, 101, 55, 163, 35, 101, 48, 66}
+var usualRests = []time.Duration{137, 60, 270, 90, 104, 92, 104, 90, 43, 101, 55, 163, 35, 101, 48, 66}
 
 const (
 	// usualName is the name of these experiments in search.made.
