@@ -373,41 +373,26 @@ func (x *search) planner(doubtful bool) *Planner {
 		tl = &timeline.Timeline{}
 	}
 	for _, r := range likely {
-		n, h, clocked := 8, r.Hull(), r.Kind.Base.Align == spec.AlignUnknown
-		few := x.fewFit(r.Back(h.Q1, h.T1))
-		if clocked && (!few || len(likely) > 1) {
+		n := 8
+		if r.Kind.Base.Align == spec.AlignUnknown {
 			n = 4
 		}
-		p.Few = p.Few || few
 		points := r.Points(n, doubtful || len(likely) == 1)
 		parts := []*Kind{r.Kind}
 		if x.pace.far { // far away, models of one rounding may not tell some kinds apart
 			parts = r.Kind.Each()
 		}
-		first := len(p.Models)
 		for i, b := range points {
 			if p.Over() { // it plans with the models so far
 				return p
-			}
-			if few && clocked { // it stands; any other length has no phase, and its prediction leads astray
-				b = b.Point()
 			}
 			if m := NewModel(r, tl, parts[i%len(parts)], b); m != nil {
 				m.Weight = 1 / float64(len(points)*len(likely))
 				p.Models = append(p.Models, m)
 			}
 		}
-		if few && clocked && r.Kind.Base.Fixed() && !doubtful {
-			p.Prune(first)
-		}
 	}
 	return p
-}
-
-// fewFit tells whether few windows of a length fit the budget of time: then each must tell much.
-func (x *search) fewFit(window time.Duration) bool {
-	const few = 20
-	return window > x.o.MaxTime/few
 }
 
 // trip is the median time from a request to its answer, without waiting in a queue.

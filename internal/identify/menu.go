@@ -82,7 +82,7 @@ const Rungs = 8
 func (p *Planner) ladders(m *Model, full time.Duration) []Experiment {
 	var out []Experiment
 	for _, rest := range []time.Duration{full, max(p.Every, p.Wait)} {
-		use := p.quietly(m, p.volley("", rest, p.Dense))
+		use := p.volley("", rest, p.Dense)
 		_, s, end := m.Predict(p.Now, p.Trip/2, []Phase{use})
 		after := *m
 		after.State = s
@@ -91,9 +91,6 @@ func (p *Planner) ladders(m *Model, full time.Duration) []Experiment {
 			continue
 		}
 		wide := time.Duration(float64(back) * (float64(m.around.T2)/float64(m.around.T1) - 1))
-		if p.Few && m.kind.Base.Fixed() && !p.paced() {
-			back, wide = p.about(m.kind, use)
-		}
 		step := max(p.Dense, wide/Rungs)
 		from := max(p.Every, back-wide-2*step)
 		use.Name = "return-about-" + Brief(back)
@@ -108,44 +105,6 @@ func (p *Planner) ladders(m *Model, full time.Duration) []Experiment {
 		}
 	}
 	return out
-}
-
-// paced tells whether a model is a bucket.
-func (p *Planner) paced() bool {
-	return slices.ContainsFunc(p.Models, func(m *Model) bool { return m.kind.Paced })
-}
-
-// about is when windows end after a phase, as models of a kind suppose: the middle of these times, and how
-// far the others are from it. The longer ago the last end of one by the clock was seen, the farther. While no
-// fixed window is known well, it is about those of all kinds, since their ends tell these apart.
-func (p *Planner) about(of *Kind, use Phase) (middle, wide time.Duration) {
-	soonest, latest := reference.Never, time.Duration(0)
-	known := slices.ContainsFunc(p.Models, func(m *Model) bool {
-		return m.kind.Base.Fixed() && m.around.T2 < m.around.T1*51/50
-	})
-	for _, m := range p.Models {
-		if m.kind != of && (known || !m.kind.Base.Fixed()) {
-			continue
-		}
-		_, s, end := m.Predict(p.Now, p.Trip/2, []Phase{use})
-		after := *m
-		after.State = s
-		back := after.Wait(end, 1)
-		soonest, latest = min(soonest, back), max(latest, back)
-	}
-	return (soonest + latest) / 2, (latest - soonest) / 2
-}
-
-// quietly is a phase that uses up the quota, without a denial where few windows fit the time and the quota is
-// known. A denial long before the return would leave room for a ban, and to test that takes one more window.
-func (p *Planner) quietly(m *Model, use Phase) Phase {
-	if !p.Few || p.Far || m.around.Q1 != m.around.Q2 {
-		return use
-	}
-	if shown, _, _ := m.Predict(p.Now, p.Trip/2, []Phase{use}); shown[0].Admitted > 0 {
-		use.Requests, use.Denials = shown[0].Admitted, 1
-	}
-	return use
 }
 
 // edges returns experiments that use a rested quota up a little before windows by the clock end, as models of

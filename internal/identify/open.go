@@ -166,6 +166,7 @@ func (x *search) toldQuota(most int) (out int) {
 // states. Twice the rest each time would lose up to a minute of a window of a minute, so long rests become
 // longer by a quarter. It reports false where the budget ends first.
 func (x *search) comeback(ctx context.Context) bool {
+	const long = 20 // a rest of this part of the time is long
 	once := Phase{Name: comebackPhase, Rest: 2 * x.pace.every, Requests: 1}
 	for believed := false; ; {
 		last := &x.tl.Observations[len(x.tl.Observations)-1]
@@ -179,7 +180,7 @@ func (x *search) comeback(ctx context.Context) bool {
 		if !x.send(ctx, ask) {
 			return false
 		}
-		if x.fewFit(3 * once.Rest) {
+		if 3*once.Rest > x.o.MaxTime/long {
 			once.Rest += once.Rest / 4
 		} else {
 			once.Rest *= 2

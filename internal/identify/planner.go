@@ -23,8 +23,6 @@ type Planner struct {
 	// Trip is the time from a request to its answer. Every is the shortest gap between requests, dense the
 	// shortest in a burst: less than every far away.
 	Trip, Every, Dense time.Duration
-	// Few tells that few windows fit the time.
-	Few bool
 	// Far tells that answers take longer than the shortest gap between requests.
 	Far bool
 	// Wait is how long nothing will be sent from now on.

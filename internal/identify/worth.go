@@ -48,7 +48,7 @@ func (p *Planner) worth(e Experiment) (bits, cost float64) {
 		return 0, 1
 	}
 	cost = requests/float64(p.Requests) + float64(lasts)/float64(p.TimeLeft)
-	if p.Few && 2*lasts > p.TimeLeft { // nothing that it tells could be followed up
+	if 2*lasts > p.TimeLeft { // nothing that it tells could be followed up
 		cost *= lastWorth
 	}
 	if p.Far && p.alone() { // planning costs little there
@@ -72,20 +72,6 @@ func entropy[K comparable](shares map[K]float64, whole float64) (bits float64) {
 	return bits
 }
 
-// Prune drops the models of a kind, which begin at first, that miss more outcomes than its best one does. Of
-// windows by the clock, a length that is refuted has no phase, and its prediction leads astray.
-func (p *Planner) Prune(first int) {
-	whole := 0.0
-	for _, m := range p.Models[first:] {
-		whole += m.Weight
-	}
-	kept := truest(p.Models[first:])
-	for _, m := range kept {
-		m.Weight = whole / float64(len(kept))
-	}
-	p.Models = append(p.Models[:first], kept...)
-}
-
 // Weigh lowers the weight of models that miss more outcomes.
 func (p *Planner) Weigh() {
 	least, whole := math.MaxInt, 0.0
@@ -99,13 +85,4 @@ func (p *Planner) Weigh() {
 	for _, m := range p.Models {
 		m.Weight /= whole
 	}
-}
-
-// truest returns the models that miss the fewest outcomes.
-func truest(models []*Model) []*Model {
-	least := math.MaxInt
-	for _, m := range models {
-		least = min(least, m.Missed)
-	}
-	return slices.DeleteFunc(slices.Clone(models), func(m *Model) bool { return m.Missed > least })
 }
