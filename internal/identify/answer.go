@@ -81,7 +81,6 @@ func (x *search) result() *Result {
 	x.laterStill()
 	x.byDelays()
 	x.doubtQueue()
-	x.guess()
 	if tl.Counts().Denied == 0 { // without a denial nothing is known
 		if res.Stopped == Undenied {
 			res.Stopped = res.Undenied()

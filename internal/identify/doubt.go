@@ -33,31 +33,6 @@ func (r *Region) doubt(tl *timeline.Timeline) {
 	r.Doubtful = append(r.Doubtful, kept...)
 }
 
-// Guess looks among doubtful boxes for a policy of one of some quotas that people would write, until one is
-// not refuted or it is late. Boxes of several quotas hold many policies, and one is tried of each.
-func (r *Region) Guess(tl *timeline.Timeline, quotas []int64, late func() bool) {
-	if r.Kind.Searched { // there are others for these
-		return
-	}
-	for _, q := range quotas {
-		for _, b := range r.Doubtful {
-			if q < b.Q1 || q > b.Q2 {
-				continue
-			}
-			for _, t := range r.Kind.rounds(b) {
-				b.Q1, b.Q2, b.T1, b.T2 = q, q, t, t
-				if late() {
-					return
-				}
-				if !r.Refuted(tl, b) {
-					r.Live = append(r.Live, b)
-					return
-				}
-			}
-		}
-	}
-}
-
 // finest is the ratio between the ends of a time below which a doubtful box is kept as it is. Windows by the
 // clock repeat through the whole recording, so their lengths are told apart more finely. So is the unit of a
 // bucket that is never full, where no unit is known yet that explains all. Delays tell that of a queue.

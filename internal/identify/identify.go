@@ -148,7 +148,6 @@ func (x *search) explore(ctx context.Context) {
 			if x.exclude(); len(x.regions) == 0 { // rare kinds come next
 				continue
 			}
-			x.guess()
 			planned = x.s.Now()
 			e, ok = x.planner(false).Best()
 		}
@@ -175,22 +174,6 @@ const unplanned = "no experiment within the budget tells more"
 // unlikely tells whether only doubtful usual kinds are left: each policy that was tried is refuted.
 func (x *search) unlikely() bool {
 	return x.queue.without == nil && len(x.regions) > 0 && len(x.likely()) == 0
-}
-
-// guess looks for round policies of unlikely kinds, with the quotas that the recording suggests.
-func (x *search) guess() {
-	if !x.unlikely() {
-		return
-	}
-	for _, r := range x.regions {
-		quotas := inARow(x.shown())
-		if r.Kind.Paced { // some came back meanwhile
-			for _, q := range quotas {
-				quotas = append(quotas, q-1, q-2)
-			}
-		}
-		r.Guess(x.shown(), quotas, x.late())
-	}
 }
 
 // known asks for what could refute the only class that is left. again tells that it did so, over that there

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
-	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // menu returns the experiments to choose from.
@@ -22,8 +21,10 @@ func (p *Planner) menu() []Experiment {
 		}
 	}
 	full := p.waits(1)
-	if p.Far {
-		out = append(out, p.afar(full)...)
+	if p.Far && len(full) > 0 { // bursts take little time
+		for _, rest := range slices.Concat(full, []time.Duration{3 * full[len(full)-1]}) {
+			add(p.volley("burst-after-"+Brief(rest), rest, p.Dense))
+		}
 	}
 	for _, m := range p.spread() {
 		q, t := int(m.point.Q1), m.point.T1
@@ -53,7 +54,6 @@ func (p *Planner) menu() []Experiment {
 		}
 		if len(full) > 0 {
 			out = append(out, p.ladders(m, full[len(full)-1])...)
-			out = append(out, p.edges(m.kind, full[len(full)-1])...)
 			add(p.volley("wider-"+Brief(p.Every*3/2), full[len(full)-1], p.Every*3/2))
 		}
 	}
@@ -105,104 +105,4 @@ func (p *Planner) ladders(m *Model, full time.Duration) []Experiment {
 		}
 	}
 	return out
-}
-
-// edges returns experiments that use a rested quota up a little before windows by the clock end, as models of
-// a kind suppose, and ask once a little after it, when one that the first request opened goes on:
-//
-//	|     a a a d | a         by the clock, | where windows end
-//	.     a a a d   d         by the first request
-func (p *Planner) edges(of *Kind, full time.Duration) (out []Experiment) {
-	if !of.Base.Fixed() || of.Base.Align != spec.AlignUnknown || p.alone() {
-		return nil
-	}
-	for _, m := range p.Models {
-		if m.kind != of {
-			continue
-		}
-		use := p.volley("", full, p.Dense)
-		_, s, end := m.Predict(p.Now, p.Trip/2, []Phase{use})
-		after := *m
-		after.State = s
-		back := after.Wait(end, 1)
-		for _, share := range []time.Duration{20, 6} {
-			near := m.point.T1 / share
-			once := Phase{Rest: max(p.Every, 2*near), Requests: 1, Every: p.Every}
-			if use.Rest = full + back - near; back < near {
-				use.Rest += m.point.T1
-			}
-			use.Name = "edge-after-" + Brief(use.Rest)
-			once.Name = use.Name
-			out = append(out, Experiment{[]Phase{use, once}})
-		}
-	}
-	return out
-}
-
-// afar returns experiments for a target far away. Bursts take little time. Long experiments have many
-// windows, so a round trip matters less.
-func (p *Planner) afar(full []time.Duration) []Experiment {
-	var out []Experiment
-	if len(full) > 0 {
-		for _, rest := range slices.Concat(full, []time.Duration{3 * full[len(full)-1]}) {
-			out = append(out, Experiment{[]Phase{p.volley("burst-after-"+Brief(rest), rest, p.Dense)}})
-		}
-	}
-	for _, m := range p.spread() { // a bucket that is drained slowly shows its rate
-		for _, share := range []time.Duration{50, 62, 73} {
-			if every := m.point.T1 * share / 100; m.kind.Paced && every > p.Every && len(full) > 0 {
-				out = append(out, Experiment{[]Phase{p.volley("emptied-every-"+Brief(every),
-					full[len(full)-1], every)}})
-			}
-		}
-	}
-	for _, every := range p.spacings() {
-		for _, n := range []int{10, 25, 60} {
-			out = append(out, Experiment{[]Phase{{Name: "drain-every-" + Brief(every),
-				Rest: max(every, p.Wait), Requests: n, Every: every}}})
-		}
-	}
-	if p.alone() && p.Models[0].kind.Base.Refresh == spec.RefreshAll {
-		out = append(out, p.chains(p.Models[0].around)...)
-	}
-	return out
-}
-
-// chains returns experiments that use up the quota and then ask about once a window until a request is
-// admitted. Where every request starts the window anew, each of them tells.
-func (p *Planner) chains(around Box) []Experiment {
-	var out []Experiment
-	const steps = 8
-	from := max(p.Every, around.T1-p.Trip)
-	for i := range time.Duration(steps + 1) {
-		every := from + (around.T2-from)*i/steps
-		use := p.volley("chain-every-"+Brief(every), max(p.Every, p.Wait), p.Dense)
-		use.Denials = 1
-		out = append(out, Experiment{[]Phase{use, {Name: use.Name, Rest: every, Requests: 10, Every: every,
-			Admits: 1}}})
-	}
-	return out
-}
-
-// spacings are gaps between requests that keep a quota used up, ascending. Where few kinds are left, some
-// gaps are about the time of one unit. If denied requests count, each request tells then.
-func (p *Planner) spacings() []time.Duration {
-	out := []time.Duration{p.Dense, p.Every, p.Every * 3 / 2, p.Every * 9 / 4}
-	kinds, few := p.spread(), []time.Duration{}
-	if len(kinds) <= 2 {
-		few = []time.Duration{94, 97, 100, 103}
-	}
-	for _, m := range kinds {
-		unit := m.point.T1
-		if !m.kind.Paced {
-			unit /= time.Duration(m.point.Q1)
-		}
-		for _, share := range append([]time.Duration{50, 70, 90}, few...) {
-			if every := unit * share / 100; every > p.Every {
-				out = append(out, every)
-			}
-		}
-	}
-	slices.Sort(out)
-	return slices.Compact(out)
 }

@@ -74,47 +74,6 @@ func TestAWaitIsCountedFromTheLastDenial(t *testing.T) {
 	}
 }
 
-// TestAnEdgeTellsAWindowByTheClock: windows of 50 a minute that the first request opened were left beside one
-// of 60.2 s by the clock, as each burst had come when the one before was over.
-func TestAnEdgeTellsAWindowByTheClock(t *testing.T) {
-	const ms = time.Millisecond
-	p := &Planner{Trip: ms, Every: 20 * ms, Dense: 20 * ms, TimeLeft: time.Hour, Requests: 400}
-	at := Box{Q1: 5, Q2: 5, T1: time.Minute, T2: time.Minute}
-	tl := &timeline.Timeline{}
-	for range 3 { // bursts a little more than a minute apart
-		start := time.Duration(len(tl.Observations)/6) * 60200 * ms
-		for i := range 6 {
-			at := start + time.Duration(i)*ms
-			o := timeline.Observation{Sent: at, FirstByte: at, Done: at, Answered: true,
-				Outcome: timeline.Allowed}
-			if o.At, o.Cost, o.Seq = at, 1, i; i == 5 {
-				o.Outcome = timeline.Denied
-			}
-			tl.Observations = append(tl.Observations, o)
-		}
-	}
-	for i, window := range []time.Duration{60200 * ms, time.Minute} {
-		b := at
-		b.T1, b.T2 = window, window
-		r := &Region{Kind: Kinds()[1+i], Live: []Box{b}}
-		p.Models = append(p.Models, NewModel(r, tl, r.Kind, b))
-		p.Models[i].Weight = 0.5
-	}
-	p.Now = tl.End()
-	told := 0
-	for _, e := range p.edges(p.Models[0].kind, p.waits(1)[len(p.waits(1))-1]) {
-		if bits, _ := p.worth(e); bits > 1 {
-			told++
-		}
-	}
-	if told == 0 {
-		t.Error("got no experiment that parts both")
-	}
-	if all := p.edges(p.Models[1].kind, time.Minute); len(all) > 0 {
-		t.Errorf("windows by the first request: got %v", all)
-	}
-}
-
 // TestWhatTellsNothingIsNotAskedForEver: a minute's counter was asked a hundred times at once for what it
 // denied, as models that were a little off promised an admission.
 func TestWhatTellsNothingIsNotAskedForEver(t *testing.T) {

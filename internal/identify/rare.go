@@ -58,10 +58,15 @@ func (x *search) table() (out []row) {
 	}
 	return append(out, row{text: "a token bucket that a timer fills", paced: true,
 		form:  "token-bucket,rate=%[2]s,burst=%[1]d,refill=interval,fill=%[3]s",
-		third: []string{"2", "3", "4", "5", "10", "1,start=unknown", "2,start=unknown", "5,start=unknown"}},
+		third: []string{"2", "3", "4", "5", "10"}},
 		row{text: "a window in slots", form: "fixed-window,rate=%[2]s,slots=%[3]s,align=first",
 			third: []string{"2", "3", "4", "5", "6", "10"}})
 }
+
+// anywhere is a row that is asked last, as batches that come at unknown times explain much.
+var anywhere = row{text: "a token bucket that a timer fills at any time", paced: true,
+	form:  "token-bucket,rate=%[2]s,burst=%[1]d,refill=interval,start=unknown,fill=%[3]s",
+	third: []string{"1", "2", "5"}}
 
 func denied(o timeline.Observation) bool { return o.Outcome == timeline.Denied }
 
@@ -273,6 +278,11 @@ func (x *search) widen(ctx context.Context) bool {
 			}
 		}
 		x.rare = append(x.rare, x.pairs()...)
+		if len(x.rare) == 0 {
+			if c := x.standingOf(anywhere); c != nil {
+				x.rare = append(x.rare, *c)
+			}
+		}
 	}
 	if len(x.rare) > 0 { // usual kinds are only doubtful
 		x.regions = nil

@@ -50,34 +50,6 @@ func (b Box) Round() bool {
 	return is
 }
 
-// rounds returns the times of b that people write: windows of two digits, or the units of such rates of a
-// bucket, a second or a minute.
-func (k *Kind) rounds(b Box) (out []time.Duration) {
-	if !k.Paced {
-		return rounds(b.T1, b.T2)
-	}
-	for _, per := range []time.Duration{time.Second, time.Minute} {
-		for step := time.Duration(1); step <= 10_000; step *= 10 {
-			for n := time.Duration(10); n < 100; n += 5 {
-				if t := per * 10 / (n * step); t >= b.T1 && t <= b.T2 {
-					out = append(out, t)
-				}
-			}
-		}
-	}
-	return out
-}
-
-// rounds returns the times of a closed interval that have two digits, ascending.
-func rounds(from, to time.Duration) (out []time.Duration) {
-	for step := time.Millisecond; step < to; step *= 10 {
-		for n := max(10, (from+step-1)/step); n < 100 && n*step <= to; n++ {
-			out = append(out, n*step)
-		}
-	}
-	return out
-}
-
 // Roundest returns the roundest duration of a closed interval.
 func Roundest(from, to time.Duration) time.Duration {
 	for _, unit := range roundTimes() {
