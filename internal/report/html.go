@@ -295,6 +295,8 @@ func worthRows(s *result.Scenario) []worthRow {
 			row = worthRow{Declared: line.Text, Measured: "measured " + line.Seen}
 		case row.Measured == "":
 			row.Measured = "not measured"
+		case row.Measured == "not known":
+			row.Measured = "not known: the declared limit does not hold"
 		}
 		row.Bar = drawInterval(line.Declared, line.Most, line.Measured)
 		out = append(out, row)
