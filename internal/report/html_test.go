@@ -264,7 +264,7 @@ func TestPageBeginsWithWhatNeedsAction(t *testing.T) {
 	if header, _, _ = strings.Cut(alone, "</header>"); strings.Contains(header, "floor") ||
 		strings.Contains(alone, `<table class="overview">`) || strings.Contains(header, " in 4") ||
 		!strings.Contains(alone, "not known: the declared limit does not hold") {
-		t.Error("the only scenario is told twice, its time is the news, or a rate is not known without a reason")
+		t.Error("the only scenario is told twice, begins with its time, or hides why a rate is not known")
 	}
 }
 
