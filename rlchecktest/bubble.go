@@ -163,7 +163,7 @@ func (c *config) play(s *scenario.Scenario, build func() http.Handler) shown {
 	}
 	doubt := ""
 	if out.Verdict == result.Fail && !out.Overruns() {
-		doubt = cmp.Or(outside(), c.otherClock(h))
+		doubt = c.otherClock(h)
 	}
 	return c.weigh(&out, doubt)
 }

@@ -13,18 +13,20 @@ import (
 // mostReal is the longest real time that a look at the clock of a limiter takes.
 const mostReal = 3 * time.Second
 
-// otherClock tells that the limiter seems to read a clock that is not virtual, such as one of the kernel,
-// or runtime.nanotime by a linkname. It would then stand still while virtual hours pass. Empty: it comes
-// back in virtual time, or not in real time either. A client uses up its quota and comes back:
+// otherClock tells that the limiter seems to read a clock that is not virtual, such as one that a goroutine
+// outside of the bubble keeps, or one of the kernel, or runtime.nanotime by a linkname. It would then stand
+// still while virtual hours pass. Empty: it comes back in virtual time, or not in real time either. A client
+// uses up its quota and comes back:
 //
 //	virtual time passes: admitted -> ""
-//	                     denied   -> real time passes: admitted -> its clock is real
+//	                     denied   -> a goroutine is outside, or
+//	                                 real time passes: admitted -> its clock is real
 //	                                                   denied   -> "", a fault
 func (c *config) otherClock(h http.Handler) string {
 	mark, ok := marker(c.partition)
 	quota, fits := raceQuota(c.limit)
 	if !ok || !fits {
-		return ""
+		return outside()
 	}
 	asks := make([]ask, quota+3)
 	for i := range asks {
@@ -41,10 +43,13 @@ func (c *config) otherClock(h http.Handler) string {
 		back = max(back, 2*p.UntilRoom(1))
 	}
 	if !denied(asks[:quota+1]) {
-		return ""
+		return outside()
 	}
 	if time.Sleep(2 * back); !denied(asks[quota+1 : quota+2]) {
 		return ""
+	}
+	if why := outside(); why != "" {
+		return why
 	}
 	const reads = "the limiter reads a clock that is not virtual (use rlchecktest.URL)"
 	if back > mostReal {

@@ -115,7 +115,7 @@ func (c *config) weigh(out *result.Scenario, doubt string) shown {
 		x.verdict, x.text = open, why
 	case out.Verdict != result.Fail:
 		x.text = why
-	case doubt != "" && !out.Overruns():
+	case doubt != "" && counts:
 		x.verdict, x.text = open, "INCONCLUSIVE  "+doubt+"\n  without that it would be a FAIL: "+proof
 	case counts:
 		x.verdict, x.text = failed, "FAIL  "+proof

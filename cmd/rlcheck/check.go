@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -96,8 +97,8 @@ With --client, check judges the clients in a recording of rlcheck serve: whether
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.Limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,... (a "+
-		"recording of rlcheck run has its own)")
+	fl.StringVar(&f.Limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,..., or "+
+		"any:RATE for whichever algorithm (a recording of rlcheck run has its own)")
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(checkFormats(), ", ")+
 		" (repeatable; default text; json is rlcheck.verdict/v1)")
 	fl.StringVar(&f.Format, "format", "ndjson",
@@ -134,26 +135,54 @@ func checkAll(e *cli.Env, names []string, f checkFlags) error {
 	if err := f.sound(); err != nil {
 		return err
 	}
-	if f.Limit != "" {
-		limit, err := spec.Parse(f.Limit) // before anything is read
-		if err != nil {
-			return err
+	kinds, isAny, err := spec.Any(f.Limit)
+	if !isAny && f.Limit != "" {
+		var limit spec.Limit
+		if limit, err = spec.Parse(f.Limit); err == nil { // before anything is read
+			noteBecame(e, f.Limit, limit)
 		}
-		noteBecame(e, f.Limit, limit)
 	}
-	began, several, worst := time.Now(), len(names) > 1, result.Pass
-	f.kept.wanted = several || slices.ContainsFunc(outs, cli.Output.Shows)
+	if err != nil {
+		return err
+	}
+	f.kept.wanted = len(names) > 1 || slices.ContainsFunc(outs, cli.Output.Shows)
 	f.kept.Whole = slices.ContainsFunc(outs, cli.Output.Whole)
+	var all checked
+	if isAny {
+		all, err = checkAny(e, names, f, kinds)
+	} else {
+		all, err = judgeAll(e, names, f)
+	}
+	if err != nil {
+		return err
+	}
+	status := cli.StatusFor(all.worst, false, "")
+	if !emitChecked(e, outs, all.run, all.judges) {
+		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(status)))
+	}
+	return status
+}
+
+// checked are judged recordings, one scenario each, and what judged them.
+type checked struct {
+	run    *result.Run
+	judges []*check.Panel
+	worst  result.Verdict
+}
+
+// judgeAll judges each recording.
+func judgeAll(e *cli.Env, names []string, f checkFlags) (checked, error) {
+	began, worst := time.Now(), result.Pass
 	r := &result.Run{ID: rundir.ID(began), Started: began, Version: e.Version, Host: cli.ThisHost(),
 		Command: append([]string{"rlcheck"}, e.Args...)}
 	groups := f.oneLog(names)
-	several = len(groups) > 1
+	several := len(groups) > 1
 	all := make([]*check.Panel, len(groups))
 	for i, group := range groups {
 		one, name := f, group[0]
 		j, counts, err := judgeFile(e, group, &one)
 		if err != nil {
-			return err
+			return checked{}, err
 		}
 		one.kept.replay, all[i] = f.replay(group), one.judges
 		r.Scenarios = append(r.Scenarios, one.kept.scenario(name, one.judges, j, counts))
@@ -168,11 +197,68 @@ func checkAll(e *cli.Env, names []string, f checkFlags) error {
 		r.Hint, r.Scenarios = trial.Explain(ctx, r.Scenarios, cli.HintTime)
 	}
 	r.Duration = time.Since(began)
-	status := cli.StatusFor(worst, false, "")
-	if !emitChecked(e, outs, r, all) {
-		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(status)))
+	return checked{r, all, worst}, nil
+}
+
+// checkAny judges the recordings by each kind of limit that any:RATE stands for. It returns the judgement of
+// the first that explains all, or of the first that is not refuted. If each is refuted, it is that of the
+// first, with the findings of all.
+func checkAny(e *cli.Env, names []string, f checkFlags, kinds []spec.Limit) (checked, error) {
+	var input []byte
+	if slices.Contains(names, "-") {
+		var err error
+		if input, err = io.ReadAll(e.In); err != nil {
+			return checked{}, err
+		}
 	}
-	return status
+	var open, first checked
+	promise := f.Limit
+	for _, kind := range kinds {
+		if f.Limit = kind.String(); input != nil {
+			e.In = bytes.NewReader(input)
+		}
+		one, err := judgeAll(e, names, f)
+		switch {
+		case err != nil:
+			return checked{}, err
+		case one.worst == result.Pass:
+			e.Say.Notef("%s explains what --limit %s promises", f.Limit, cli.Visible(promise))
+			return one, nil
+		case one.worst == result.Inconclusive && open.run == nil:
+			open = one
+		case first.run == nil:
+			first = one
+		}
+		if one.worst == result.Fail {
+			first.refutedToo(one, f.Limit)
+		}
+	}
+	if open.run != nil {
+		return open, nil
+	}
+	e.Say.Notef("no kind of limit explains what --limit %s promises", cli.Visible(promise))
+	return first, nil
+}
+
+// refutedToo adds the findings of the same recordings under another kind of limit.
+func (c *checked) refutedToo(other checked, kind string) {
+	for i := range other.run.Scenarios {
+		mine, its := c.run.Scenarios[i].Judgement, other.run.Scenarios[i].Judgement
+		for k := range its.Partitions {
+			found := slices.Clone(its.Partitions[k].Findings)
+			for n := range found {
+				found[n].Text = "as " + kind + ": " + found[n].Text
+			}
+			p := &mine.Partitions[k]
+			if mine != its {
+				found = append(p.Findings, found...)
+			}
+			if p.Findings = found; len(found) > 0 {
+				p.Verdict, p.Reason, p.Detail = result.Fail, "", ""
+			}
+		}
+		mine.Hint, mine.Explanations = "", nil
+	}
 }
 
 // asJudged gives one of several recordings its own id, and the terms by which it was judged, for the common

@@ -3,6 +3,7 @@
 package middleware
 
 import (
+	"errors"
 	"net/http"
 	"os"
 	"sync"
@@ -10,12 +11,18 @@ import (
 	"time"
 
 	ratelimit "github.com/JGLTechnologies/gin-rate-limit"
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/didip/tollbooth/v8"
 	"github.com/didip/tollbooth/v8/limiter"
 	"github.com/gin-gonic/gin"
 	"github.com/go-chi/httprate"
+	"github.com/gofiber/fiber/v2"
+	"github.com/gofiber/fiber/v2/middleware/adaptor"
+	fiberlimiter "github.com/gofiber/fiber/v2/middleware/limiter"
 	"github.com/labstack/echo/v4"
 	"github.com/labstack/echo/v4/middleware"
+	caddyrl "github.com/mholt/caddy-ratelimit"
 	"github.com/sethvargo/go-limiter/httplimit"
 	"github.com/sethvargo/go-limiter/memorystore"
 	"github.com/throttled/throttled/v2"
@@ -93,6 +100,10 @@ var products = []struct {
 		e.Any("/", echo.WrapHandler(ok))
 		return e
 	}},
+	{"caddy", "caddy:20/1s",
+		"a request right at the end of a window is admitted and not counted: 21 in half a window", caddyLimit},
+	{"fiber", "fiber:Max=20,Expiration=1m",
+		"denials lack the fields that state the quota, which admitted requests have", fiberLimit},
 	{"gin-rate-limit", "fixed-window,rate=20/1s,align=first",
 		"it reads the count of a client before it counts: 21 of 64 at once are admitted",
 		func() http.Handler {
@@ -105,6 +116,57 @@ var products = []struct {
 			}), func(c *gin.Context) { c.String(200, "ok\n") })
 			return g
 		}},
+}
+
+// within is the context in which Caddy set its apps up. app is one that keeps it.
+var within caddy.Context
+
+type app struct{}
+
+func init() { caddy.RegisterModule(app{}) }
+
+func (app) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "within", New: func() caddy.Module { return app{} }}
+}
+func (app) Provision(ctx caddy.Context) error { within = ctx; return nil }
+func (app) Start() error                      { return nil }
+func (app) Stop() error                       { return nil }
+
+// caddyLimit is Caddy's handler, which counts by a field.
+func caddyLimit() http.Handler {
+	quiet := map[string]*caddy.CustomLog{"default": {BaseLog: caddy.BaseLog{Level: "ERROR"}}}
+	if err := caddy.Validate(&caddy.Config{AppsRaw: caddy.ModuleMap{"within": []byte("{}")},
+		Logging: &caddy.Logging{Logs: quiet}}); err != nil {
+		panic(err)
+	}
+	h := &caddyrl.Handler{RateLimits: map[string]*caddyrl.RateLimit{
+		"zone": {Key: "{http.request.header.X-Api-Key}", MaxEvents: 20, Window: caddy.Duration(time.Second)}}}
+	if err := h.Provision(within); err != nil {
+		panic(err)
+	}
+	next := caddyhttp.HandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
+		ok(w, r)
+		return nil
+	})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, &caddyhttp.Server{})
+		var denied caddyhttp.HandlerError
+		if err := h.ServeHTTP(w, r, next); errors.As(err, &denied) {
+			http.Error(w, "slow down", denied.StatusCode)
+		} else if err != nil {
+			panic(err)
+		}
+	})
+}
+
+// fiberLimit is fiber's middleware behind its adaptor. It reads a clock that a goroutine of the process sets,
+// so it is right in one bubble of the process.
+func fiberLimit() http.Handler {
+	app := fiber.New(fiber.Config{DisableStartupMessage: true})
+	app.Use(fiberlimiter.New(fiberlimiter.Config{Max: 20, Expiration: time.Second,
+		KeyGenerator: func(c *fiber.Ctx) string { return c.Get("X-Api-Key") }}))
+	app.All("/*", func(c *fiber.Ctx) error { return c.SendString("ok\n") })
+	return adaptor.FiberApp(app)
 }
 
 // xTimeRate has a limiter of golang.org/x/time/rate for each client.
