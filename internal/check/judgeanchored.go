@@ -38,8 +38,6 @@ func (c *Case) judgeAnchored(p *Part) {
 const (
 	UnsureSilence = "after a silence of one to two windows it is unknown whether a new window began; " +
 		"the rest was not judged"
-	UnsureForgotten = "the limiter may have forgotten the partition, and no later silence was long " +
-		"enough to know when a new window began; the rest was not judged"
 	UnsureBanned = "a denial inside a ban is not counted, so it is unknown which requests open the " +
 		"windows"
 )

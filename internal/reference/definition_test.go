@@ -95,7 +95,7 @@ func (d *definition) charge(i int, at time.Duration) {
 	d.past[i].doneAt, d.past[i].doneOp = at, d.ops
 	for k, p := range d.limit {
 		if p.Charge == spec.ChargeCompletion {
-			d.past[i].units[k] = rat(p.Counts(d.past[i].cost))
+			d.past[i].units[k] = rat(countedAs(p, d.past[i].cost))
 		}
 	}
 }
@@ -153,9 +153,9 @@ func (d *definition) charged(k int, a asked) *big.Rat {
 		return nil
 	}
 	if a.allow || own {
-		return rat(p.Counts(a.cost))
+		return rat(countedAs(p, a.cost))
 	}
-	return d.whole(k, a.at, p.Counts(a.cost))
+	return d.whole(k, a.at, countedAs(p, a.cost))
 }
 
 // alive returns the requests that policy k has not forgotten at the instant at. These are the ones after the
@@ -207,7 +207,7 @@ func (d *definition) events(k int, at time.Duration) []event {
 func (d *definition) held(p spec.Policy) (units int64) {
 	for _, a := range d.past {
 		if a.allow && !a.done {
-			units += p.Counts(a.cost)
+			units += countedAs(p, a.cost)
 		}
 	}
 	return units
@@ -443,4 +443,12 @@ func weighted(p spec.Policy, prev, x *big.Rat) *big.Rat {
 		return v.SetInt(floor(v.Add(v, big.NewRat(1, 2))))
 	}
 	return v
+}
+
+// countedAs returns how many units a request of the cost is counted as in all.
+func countedAs(p spec.Policy, cost int64) int64 {
+	if p.Unit == spec.UnitRequest {
+		return 1
+	}
+	return cost
 }

@@ -331,14 +331,6 @@ func (p Policy) Asks(cost int64) int64 {
 	return cost
 }
 
-// Counts returns how many units a request of the cost is counted as in all.
-func (p Policy) Counts(cost int64) int64 {
-	if p.Unit == UnitRequest {
-		return 1
-	}
-	return cost
-}
-
 // Full returns the most units that l admits at once from a full start: the least Full of its policies, 0
 // without policies.
 func (l Limit) Full() int64 {
