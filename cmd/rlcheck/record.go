@@ -71,7 +71,7 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	kept := !gone && cli.Emit(e, dir.Reports(), r, o) && len(w.errs) == 0
 	f.page.close(r, o)
 	whole := cli.Emit(e, outs, r, o) && kept
-	for _, note := range []string{untested(r, chosen, f), unseen(r, f.strict)} {
+	for _, note := range []string{untested(r, chosen, f), unseen(r, chosen, f.strict)} {
 		if note != "" {
 			e.Say.Notef("%s", note)
 		}
@@ -107,15 +107,15 @@ func untested(r *result.Run, chosen []*scenario.Scenario, f runFlags) string {
 }
 
 // unseen says from where on a further limit of a target that passed would not have been seen. Empty: it did
-// not pass.
-func unseen(r *result.Run, strict bool) string {
+// not pass, or is the embedded one, which has no other.
+func unseen(r *result.Run, chosen []*scenario.Scenario, strict bool) string {
 	most := 0
 	for i := range r.Scenarios {
 		for _, c := range r.Scenarios[i].Clients {
 			most = max(most, c.Allowed)
 		}
 	}
-	if most == 0 || r.Verdict(strict) != result.Pass {
+	if most == 0 || chosen[0].Target.URL == scenario.Builtin || r.Verdict(strict) != result.Pass {
 		return ""
 	}
 	return fmt.Sprintf("no client was allowed more than %s: a second limit above that, such as one of an "+
