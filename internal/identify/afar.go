@@ -9,25 +9,25 @@ import (
 
 // spaced sets the gaps between requests by the slowest answer so far. Far from the target no answer comes
 // after the next request, in a burst not after the one that follows it.
-func (x *search) spaced() {
-	if x.nearer(); !x.pace.far {
-		x.pace.every = max(x.o.Every, x.trip()*5/4/time.Duration(max(1, x.pace.atOnce)))
+func (w *wire) spaced() {
+	if w.nearer(); !w.pace.far {
+		w.pace.every = max(w.o.Every, w.trip()*5/4/time.Duration(max(1, w.pace.atOnce)))
 	}
-	if x.pace.far && x.pace.every > x.o.Every {
-		x.pace.every = max(x.pace.every, x.slow()*21/20)
+	if w.pace.far && w.pace.every > w.o.Every {
+		w.pace.every = max(w.pace.every, w.slow()*21/20)
 	}
-	if x.pace.dense = x.pace.every; x.pace.far {
-		x.pace.dense = min(x.pace.every, max(x.o.Every, x.slow()*21/40))
+	if w.pace.dense = w.pace.every; w.pace.far {
+		w.pace.dense = min(w.pace.every, max(w.o.Every, w.slow()*21/40))
 	}
 }
 
 // nearer takes back that the target is far away once most answers come before the next request, or one
 // came much sooner than most. Far away every answer is slow. On a busy machine only some are.
-func (x *search) nearer() {
+func (w *wire) nearer() {
 	const much = 8
-	took := x.trip()
-	if x.pace.far && (much*Soonest(x.shown()) < took || took*5/4 <= max(x.o.Every, near)) {
-		x.pace.far, x.pace.every = false, max(x.o.Every, took*5/4)
+	took := w.trip()
+	if w.pace.far && (much*Soonest(w.shown()) < took || took*5/4 <= max(w.o.Every, near)) {
+		w.pace.far, w.pace.every = false, max(w.o.Every, took*5/4)
 	}
 }
 
@@ -46,10 +46,10 @@ func (x *search) bursts(ctx context.Context) bool {
 }
 
 // drained is how many requests were sent in the phase that used up the quota.
-func (x *search) drained() int {
+func (w *wire) drained() int {
 	asked := map[string]int{}
-	for i := range x.tl.Observations {
-		asked[x.tl.Observations[i].Phase]++
+	for i := range w.tl.Observations {
+		asked[w.tl.Observations[i].Phase]++
 	}
 	if n := asked[fasterPhase]; n > 0 {
 		return n
@@ -131,11 +131,11 @@ func quickest(regions []*Region) time.Duration {
 
 // blur is how much one experiment leaves open of the time in which a limit recovers; 0 where that is little.
 // In a queue the fastest answer tells how far away it is, since others wait.
-func (x *search) blur() time.Duration {
-	if !x.pace.far && (x.queue.without == nil || Soonest(x.judged()) < near) {
+func (w *wire) blur() time.Duration {
+	if !w.pace.far && (w.within == 0 || Soonest(w.judged()) < near) {
 		return 0
 	}
-	return 2 * x.slow()
+	return 2 * w.slow()
 }
 
 // coarse tells whether regions are one class with one quota, whose time is open by no more than round trips

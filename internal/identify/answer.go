@@ -68,10 +68,13 @@ const (
 )
 
 // fails tells whether the judge finds something in the recording that speaks against a limit.
-func (x *search) fails(l spec.Limit) bool { return x.asker.Fails(x.judged(), l) }
+func (w *wire) fails(l spec.Limit) bool { return w.asker.Fails(w.judged(), l) }
+
+// answer is what a search found out, in the end.
+type answer struct{ *search }
 
 // result returns the policies that stand, the most plausible first, and names the only kind that is left.
-func (x *search) result() *Result {
+func (x answer) result() *Result {
 	tl := *x.tl
 	if tl.Observations = tl.Observations[x.skip:]; x.asker.Over() { // a judgement may go on unheard
 		tl.Observations = slices.Clone(tl.Observations)
@@ -118,7 +121,7 @@ func (x *search) result() *Result {
 }
 
 // list lists what is left: the policies that stand, and the kinds of which hardly anything was measured.
-func (x *search) list(res *Result) {
+func (x answer) list(res *Result) {
 	left := map[string]bool{}
 	for _, class := range classes(x.regions) {
 		c, stands := x.candidate(class[0])
@@ -170,7 +173,7 @@ func odd(c Candidate) int {
 }
 
 // whyOpen says why nothing is named.
-func (x *search) whyOpen(res *Result) string {
+func (x answer) whyOpen(res *Result) string {
 	last := res.Found[len(res.Found)-1]
 	switch {
 	case last.Limit[0].InFlight():
@@ -186,7 +189,7 @@ func (x *search) whyOpen(res *Result) string {
 }
 
 // named tells whether what is left may be named.
-func (x *search) named() bool {
+func (x answer) named() bool {
 	if len(x.rare) > 0 {
 		return x.made[rareName] > 1 && x.rare[0].narrow()
 	}
@@ -194,7 +197,7 @@ func (x *search) named() bool {
 }
 
 // name names the only class that is left.
-func (x *search) name(res *Result) {
+func (x answer) name(res *Result) {
 	c := res.Found[0]
 	if x.skip > 0 && x.asker.FailsInUse(x.tl, c.Limit) {
 		res.Stopped = fmt.Sprintf(forgot, text.Plural(x.skip, "request"))
@@ -210,7 +213,7 @@ func (x *search) name(res *Result) {
 
 // alsoTold describes the limits that are stated beside c. One that was not reached comes with a SPEC to paste
 // and the requests that it takes.
-func (x *search) alsoTold(c Candidate) (out []string) {
+func (x answer) alsoTold(c Candidate) (out []string) {
 	for i, b := range x.beyonds() {
 		said := fmt.Sprintf("%d in %s", b.quota.Limit, b.quota.Window)
 		if i == 0 && x.made[overrunName] > 0 {
@@ -228,7 +231,7 @@ func (x *search) alsoTold(c Candidate) (out []string) {
 
 // candidate returns what is left of a kind, with a policy against which the judge finds nothing. It reports
 // false where none is found.
-func (x *search) candidate(r *Region) (Candidate, bool) {
+func (x answer) candidate(r *Region) (Candidate, bool) {
 	c := x.measured(r)
 	if p, is := x.stated(r); is {
 		c.Limit, c.Stated = spec.Limit{p}, true
@@ -245,7 +248,7 @@ func (x *search) candidate(r *Region) (Candidate, bool) {
 }
 
 // measured is what is left of a kind, without a policy.
-func (x *search) measured(r *Region) Candidate {
+func (x answer) measured(r *Region) Candidate {
 	h := r.beside(r.Hull())
 	c := Candidate{Text: r.Kind.Text, Class: slices.Clone(r.Kind.Class), Least: h.T1, Most: h.T2,
 		Round: r.Kind.Round(h)}
@@ -259,7 +262,7 @@ func (x *search) measured(r *Region) Candidate {
 
 // standing returns a policy of r against which the judge finds nothing, a round one if possible. It reports
 // false where it finds none, with the roundest policy.
-func (x *search) standing(r *Region) (spec.Policy, bool) {
+func (x answer) standing(r *Region) (spec.Policy, bool) {
 	const tries = 12
 	late, h := x.late(), r.Hull()
 	explains := func(p spec.Policy) bool {
@@ -289,7 +292,7 @@ func (x *search) standing(r *Region) (spec.Policy, bool) {
 
 // stated is the policy of r that answers state, if its time was not measured. The time may be longer than any
 // that was looked for. It is false if nothing is stated, or if that is refuted.
-func (x *search) stated(r *Region) (spec.Policy, bool) {
+func (x answer) stated(r *Region) (spec.Policy, bool) {
 	const unmeasured = 2 // the ratio between the ends of a time
 	h := r.Hull()
 	b := r.Kind.Conventional(h)
@@ -317,7 +320,7 @@ func with(class, more []spec.Algorithm) []spec.Algorithm {
 }
 
 // nearest returns the kinds that were refuted last, with what refutes them.
-func (x *search) nearest() []Candidate {
+func (x answer) nearest() []Candidate {
 	const most = 2
 	var out []Candidate
 	late := x.late()
@@ -348,7 +351,7 @@ func against(j *result.Judgement) string {
 
 // sharper returns what would tell the time of c to 2 %; nil where it is known. Each end of a window lies
 // anywhere within a round trip. So the best of n windows leaves open about one over the root of n.
-func (x *search) sharper(c Candidate) *Sharper {
+func (x answer) sharper(c Candidate) *Sharper {
 	if x.settled(x.regions) {
 		return nil
 	}
@@ -360,7 +363,7 @@ func (x *search) sharper(c Candidate) *Sharper {
 }
 
 // blurred says what makes a client blind that is far away; empty where nothing does.
-func (x *search) blurred() string {
+func (x answer) blurred() string {
 	if !x.pace.far || len(x.regions) == 0 {
 		return ""
 	}
@@ -373,7 +376,7 @@ func (x *search) blurred() string {
 
 // fromNearer says why a limit of requests in flight can be refuted only from nearer; empty where units come
 // back more slowly than answers.
-func (x *search) fromNearer(found []Candidate) string {
+func (x answer) fromNearer(found []Candidate) string {
 	if !x.pace.far || found[0].Measured.Rate.Lo <= 0 {
 		return ""
 	}
@@ -387,7 +390,7 @@ func (x *search) fromNearer(found []Candidate) string {
 
 // inFlight returns a limit of requests in flight that explains the whole recording; nil where none does. In a
 // queue all waiting requests are in flight, so it is not told there.
-func (x *search) inFlight() *Candidate {
+func (x answer) inFlight() *Candidate {
 	if x.queue.without != nil || x.asker.Over() {
 		return nil
 	}
@@ -408,7 +411,7 @@ func (x *search) inFlight() *Candidate {
 }
 
 // raised is the budget with which identify would tell more.
-func (x *search) raised() (out Raised) {
+func (x answer) raised() (out Raised) {
 	const fastest, times, more, largest, enough = 100 * time.Microsecond, 12, 200, 5000, 5 * time.Minute
 	if x.recorded() {
 		return out
@@ -460,7 +463,7 @@ func leastUnderWay(tl *timeline.Timeline) int64 {
 
 // next describes the experiment that would tell most, whatever the budget. A recording that was cut out of
 // traffic leaves most open because of the cut.
-func (x *search) next() string {
+func (x answer) next() string {
 	if x.tl.Header.CompleteFrom > 0 {
 		return fmt.Sprintf("a log of all requests since the limiter started (--complete, if this is "+
 			"one), because earlier requests may explain denials; and finer times: each decision is "+

@@ -42,9 +42,10 @@ func TestRequestsAreKeptForClients(t *testing.T) {
 		"a sender that cannot ask": {&bubbled{}, false, denied, 0, log, 63 * time.Second, 399},
 	} {
 		left := known(parsed(t, x.left)[0])
-		s := &search{o: Options{Budget: Budget{MaxRequests: 400, MaxTime: x.time}, Alike: x.alike},
-			s: x.sender, pace: pace{every: 20 * ms}, regions: []*Region{left},
-			tl: &timeline.Timeline{Observations: []timeline.Observation{x.seen}}}
+		s := &search{wire: wire{s: x.sender, pace: pace{every: 20 * ms},
+			o:  Options{Budget: Budget{MaxRequests: 400, MaxTime: x.time}, Alike: x.alike},
+			tl: &timeline.Timeline{Observations: []timeline.Observation{x.seen}}},
+			regions: []*Region{left}}
 		for range x.used {
 			o := timeline.Observation{}
 			o.Phase = quotaPhase
@@ -81,8 +82,8 @@ func TestTheQuotaOfOtherClients(t *testing.T) {
 			Limit{
 				Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond, Unfit: "answers wait in a queue"}},
 	} {
-		x := &search{regions: tt.left, queue: queueing{without: tt.aside}, pace: pace{every: 20 * ms},
-			tl: &timeline.Timeline{}}
+		x := &search{wire: wire{pace: pace{every: 20 * ms}, tl: &timeline.Timeline{}}, regions: tt.left,
+			queue: queueing{without: tt.aside}}
 		got := x.quota()
 		if got.Explains = nil; got.Unfit != tt.want.Unfit || got.Quota != tt.want.Quota ||
 			got.Spends != tt.want.Spends || got.Recovery != tt.want.Recovery {

@@ -37,8 +37,7 @@ func TestKindsOfOneRequestAreOneLimiter(t *testing.T) {
 func TestAQueueWithoutAPlaceIsDropped(t *testing.T) {
 	bucket := known(parsed(t, "token-bucket,rate=5/s,burst=2")[0])
 	for quota, want := range map[int64]bool{1: true, 2: false} {
-		x := &search{queue: queueing{without: []*Region{bucket}},
-			regions: queues([]*Region{bucket})}
+		x := &search{queue: queueing{without: []*Region{bucket}}, regions: queues([]*Region{bucket})}
 		x.regions[0].Live[0].Q2 = quota
 		if got := x.dropQueue(); got != want || (x.queue.without == nil) != want {
 			t.Errorf("of %d: got it dropped %v, want %v", quota, got, want)
@@ -83,8 +82,8 @@ func TestASlowFirstAnswerIsNotFarAway(t *testing.T) {
 	}
 	for later, far := range map[time.Duration]bool{1: false, 80: true} {
 		all := []timeline.Observation{answer(0, 90*ms), answer(200*ms, later*ms), answer(400*ms, 95*ms)}
-		x := &search{o: usualBudget(), pace: pace{far: true, every: 112 * ms},
-			tl: &timeline.Timeline{Observations: all}}
+		x := &search{wire: wire{o: usualBudget(), pace: pace{far: true, every: 112 * ms},
+			tl: &timeline.Timeline{Observations: all}}}
 		x.spaced()
 		if x.pace.far != far {
 			t.Errorf("later answers of %v ms: got far %v, requests %v apart", later, x.pace.far, x.pace.every)
@@ -118,7 +117,7 @@ func TestALimitOfOneIsNamedWhereAnswersAreSlow(t *testing.T) {
 func TestPlanningIsPartOfARest(t *testing.T) {
 	const ms = time.Millisecond
 	s := simulate(t, parsed(t, "leaky-bucket,rate=5/s,burst=1"), 1)
-	x := &search{s: s, pace: pace{every: 20 * ms}}
+	x := &search{wire: wire{s: s, pace: pace{every: 20 * ms}}}
 	for _, tt := range []struct{ rest, thought, want time.Duration }{{190 * ms, 0, 190 * ms},
 		{190 * ms, 100 * ms, 90 * ms}, {190 * ms, 300 * ms, 20 * ms}, {0, 300 * ms, 0}} {
 		s.now = time.Second + tt.thought

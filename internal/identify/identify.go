@@ -26,24 +26,31 @@ type Options struct {
 	OnPhase func(p Phase, tl *timeline.Timeline, left []string)
 }
 
-// search is the state of one identification.
-type search struct {
+// wire is what may be sent, and what was seen.
+type wire struct {
 	o  Options
 	s  Sender
 	tl *timeline.Timeline
 	// asker asks the judge until the search is interrupted.
 	asker Asker
-	// regions are the kinds that are left, gone those that are refuted, second those that are asked once few
-	// are left. trail is what stood of the usual kinds when something did.
-	regions, gone, second, trail []*Region
-	queue                        queueing
-	pace                         pace
+	pace  pace
 	// made counts the experiments, by family and by the name of the first phase.
 	made map[string]int
 	// stopped says why the search ended before its budget; empty if it did not.
 	stopped string
 	// skip counts the observations before the silence that made sure that the quota is whole.
 	skip int
+	// within is the latest time after which a queue may have decided; 0 where none is supposed. It only grows.
+	within time.Duration
+}
+
+// search is the state of one identification: a filter of policies, and what they are asked by.
+type search struct {
+	wire
+	// regions are the kinds that are left, gone those that are refuted, second those that are asked once few
+	// are left. trail is what stood of the usual kinds when something did.
+	regions, gone, second, trail []*Region
+	queue                        queueing
 	// rare is what stands of rare kinds, and widened tells that they were asked.
 	rare    []Candidate
 	widened bool
@@ -63,7 +70,7 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 	if x.tl.Counts().Denied > 0 {
 		x.exclude()
 	}
-	res := x.result()
+	res := answer{x}.result()
 	res.Clients = x.apart(ctx, res)
 	res.Used = x.s.Now()
 	return res
@@ -71,14 +78,14 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 
 // begun returns a search that knows nothing yet.
 func begun(s Sender, o Options, asker Asker) *search {
-	x := &search{o: o, s: s, tl: &timeline.Timeline{}, asker: asker, made: map[string]int{}}
+	x := &search{wire: wire{o: o, s: s, tl: &timeline.Timeline{}, asker: asker, made: map[string]int{}}}
 	x.begin()
 	return x
 }
 
 // begin makes x suppose nothing.
 func (x *search) begin() {
-	x.regions, x.gone, x.trail, x.queue, x.rare = nil, nil, nil, queueing{}, nil
+	x.regions, x.gone, x.trail, x.queue, x.within, x.rare = nil, nil, nil, queueing{}, 0, nil
 	for _, k := range Kinds() {
 		x.regions = append(x.regions, &Region{Kind: k, Live: []Box{x.widest(k)}})
 	}
@@ -105,9 +112,9 @@ func (x *search) join() {
 const shortest = 50 * time.Millisecond
 
 // widest is the box of all policies of a kind that are looked for.
-func (x *search) widest(k *Kind) Box {
-	most := Box{Q1: 1, Q2: int64(x.o.MaxRequests), T1: min(x.o.Every, shortest/5) / 2,
-		T2: 2 * x.o.MaxTime}
+func (w *wire) widest(k *Kind) Box {
+	most := Box{Q1: 1, Q2: int64(w.o.MaxRequests), T1: min(w.o.Every, shortest/5) / 2,
+		T2: 2 * w.o.MaxTime}
 	if !k.Paced {
 		most.T1 = shortest
 	}
@@ -160,7 +167,7 @@ func (x *search) explore(ctx context.Context) {
 				return
 			}
 		case x.usualExperiment(ctx, ofAny):
-		case x.unlikely() && x.widen(ctx):
+		case x.unlikely() && rarities{x}.widen(ctx):
 		default:
 			x.stopped = unplanned
 			return
@@ -192,7 +199,7 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 		x.noQueue()
 		return true, false
 	case len(x.regions) == 0:
-		again = x.widen(ctx)
+		again = rarities{x}.widen(ctx)
 		return again, !again
 	}
 	again = x.usualExperiment(ctx, x.doubts()) || x.overrun(ctx)
@@ -215,8 +222,8 @@ func (x *search) narrow(asked int) {
 	x.regions = left
 	shareTimes(left)
 	if len(left) == 0 && x.queue.without != nil {
-		x.queue.within = max(4*x.queue.within, time.Millisecond)
-		if x.queue.within <= Slowest(x.judged()) {
+		x.within = max(4*x.within, time.Millisecond)
+		if x.within <= Slowest(x.judged()) {
 			x.regions, x.gone = queues(x.queue.without), nil
 		} else {
 			x.noQueue()
@@ -283,17 +290,17 @@ func (x *search) revive() bool {
 }
 
 // shown is the recording that kinds are judged by.
-func (x *search) shown() *timeline.Timeline {
-	if x.queue.without == nil {
-		return x.judged()
+func (w *wire) shown() *timeline.Timeline {
+	if w.within == 0 {
+		return w.judged()
 	}
-	return Undelayed(x.judged(), x.queue.within)
+	return Undelayed(w.judged(), w.within)
 }
 
 // judged is the recording without what came before skip.
-func (x *search) judged() *timeline.Timeline {
-	tl := *x.tl
-	tl.Observations = tl.Observations[x.skip:]
+func (w *wire) judged() *timeline.Timeline {
+	tl := *w.tl
+	tl.Observations = tl.Observations[w.skip:]
 	return &tl
 }
 
@@ -379,8 +386,8 @@ func (x *search) planner(doubtful bool) *Planner {
 }
 
 // trip is the median time from a request to its answer, without waiting in a queue.
-func (x *search) trip() time.Duration {
-	all := Trips(x.shown(), timeline.Allowed, timeline.Denied, timeline.Unknown)
+func (w *wire) trip() time.Duration {
+	all := Trips(w.shown(), timeline.Allowed, timeline.Denied, timeline.Unknown)
 	if len(all) == 0 {
 		return 0
 	}

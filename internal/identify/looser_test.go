@@ -23,7 +23,7 @@ func TestWhatHoldsWindowsHoldsEach(t *testing.T) {
 			limit := parsed(t, fmt.Sprintf(form, rate))
 			sim := simulate(t, limit, seed)
 			sim.trip, sim.jitter = time.Microsecond, 0
-			x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
+			x := &search{wire: wire{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}}
 			for range 12 {
 				rest := time.Duration(r.Int64N(int64(time.Second)))
 				x.send(t.Context(), Phase{Rest: rest, Requests: 30,

@@ -151,9 +151,9 @@ func (x *search) askQuota(ctx context.Context, p Phase) bool {
 
 // toldQuota is the smallest quota that the first answer states, and three requests more; 0 if none fits most
 // requests.
-func (x *search) toldQuota(most int) (out int) {
-	o := &x.tl.Observations[0]
-	quotas, _ := headers.Quotas(o.Fields.Get, x.tl.Header.Started.Add(o.FirstByte))
+func (w *wire) toldQuota(most int) (out int) {
+	o := &w.tl.Observations[0]
+	quotas, _ := headers.Quotas(o.Fields.Get, w.tl.Header.Started.Add(o.FirstByte))
 	for _, q := range quotas {
 		if n := int(min(q.Limit, int64(most))) + 3; q.HasLimit && n <= most && (out == 0 || n < out) {
 			out = n
@@ -191,20 +191,20 @@ func (x *search) comeback(ctx context.Context) bool {
 // toldReturn is a phase that asks densely for the return of the quota, about the time that a denial states.
 // Retry-After is in whole seconds, rounded up or down. It reports false where the denial states none, or the
 // budget of time ends first.
-func (x *search) toldReturn(denied *timeline.Observation) (Phase, bool) {
+func (w *wire) toldReturn(denied *timeline.Observation) (Phase, bool) {
 	const rounded = time.Second + 100*time.Millisecond
-	wait, told := ToldWait(denied, x.s.Header().Started)
-	wait += denied.FirstByte - x.s.Now()
-	step := max(x.pace.every, 2*rounded/Rungs)
+	wait, told := ToldWait(denied, w.s.Header().Started)
+	wait += denied.FirstByte - w.s.Now()
+	step := max(w.pace.every, 2*rounded/Rungs)
 	return Phase{Name: comebackPhase, Rest: wait - rounded, Requests: Rungs + 1, Every: step,
 			Admits: 1},
-		told && x.s.Now()+wait+rounded < x.sendUntil()
+		told && w.s.Now()+wait+rounded < w.sendUntil()
 }
 
 // crowded tells whether so many requests were under way at once that an exact search would take long.
-func (x *search) crowded() bool {
+func (w *wire) crowded() bool {
 	const most = 8
-	all := x.judged().Observations
+	all := w.judged().Observations
 	for i := range all {
 		if j := i + most; j < len(all) && all[i].FirstByte > all[j].Sent {
 			return true
@@ -214,4 +214,4 @@ func (x *search) crowded() bool {
 }
 
 // slow is the slowest answer so far.
-func (x *search) slow() time.Duration { return Slowest(x.shown()) }
+func (w *wire) slow() time.Duration { return Slowest(w.shown()) }

@@ -20,9 +20,7 @@ type queueing struct {
 	// without are the kinds that delay no answers, while admitted requests are supposed to wait in a queue;
 	// nil where none is supposed.
 	without []*Region
-	// within is the latest time after which a queue may have decided; it only grows. unlike are the queues
-	// that did not explain the delays.
-	within time.Duration
+	// unlike are the queues that did not explain the delays.
 	unlike []*Region
 	// passing is how many requests pass a queue without waiting.
 	passing int64
@@ -31,7 +29,7 @@ type queueing struct {
 // asQueue supposes that admitted requests wait in a queue.
 func (x *search) asQueue() {
 	x.queue.without, x.regions = x.regions, queues(x.regions)
-	x.queue.within = Unqueued(x.judged())
+	x.within = Unqueued(x.judged())
 }
 
 // queues returns the queues that admit as the buckets among regions do.
@@ -46,10 +44,10 @@ func queues(regions []*Region) (out []*Region) {
 
 // later begins anew with queues where a denial took longer than all before.
 func (x *search) later() {
-	if x.queue.without == nil || Unqueued(x.judged()) <= x.queue.within {
+	if x.queue.without == nil || Unqueued(x.judged()) <= x.within {
 		return
 	}
-	x.queue.within, x.regions = Unqueued(x.judged())*5/4, queues(x.queue.without)
+	x.within, x.regions = Unqueued(x.judged())*5/4, queues(x.queue.without)
 }
 
 // dropQueue takes back the queue as soon as no queue that is left has a place to wait in: then answers were
@@ -71,7 +69,7 @@ func (x *search) dropQueue() bool {
 }
 
 // noQueue takes back that admitted requests wait in a queue.
-func (x *search) noQueue() { x.regions, x.queue.without = x.queue.without, nil }
+func (x *search) noQueue() { x.regions, x.queue.without, x.within = x.queue.without, nil, 0 }
 
 // queued tells whether a third of the admitted requests of a phase took much longer than the fastest answer;
 // of all phases where phase is empty.
@@ -97,8 +95,8 @@ func Waits(tl *timeline.Timeline) bool { return queued(tl, "") }
 func slowAfter(tl *timeline.Timeline) time.Duration { return Soonest(tl)*3 + 10*time.Millisecond }
 
 // waiting tells whether each of the last n requests was admitted and waited.
-func (x *search) waiting(n int) bool {
-	tl, soon := x.shown(), slowAfter(x.shown())
+func (w *wire) waiting(n int) bool {
+	tl, soon := w.shown(), slowAfter(w.shown())
 	last := tl.Observations[max(0, len(tl.Observations)-n):]
 	return len(last) == n && !slices.ContainsFunc(last, func(o timeline.Observation) bool {
 		return o.Outcome != timeline.Allowed || o.FirstByte-o.Sent <= soon
@@ -148,13 +146,13 @@ func (x *search) queueIn(r *Region, best Box) (spec.Policy, Box) {
 // wrong then, and so was what it refuted.
 func (x *search) laterStill() {
 	last, late := Slowest(x.judged()), x.late()
-	for x.queue.without != nil && len(x.regions) == 1 && x.queue.within < last && !x.recorded() &&
+	for x.queue.without != nil && len(x.regions) == 1 && x.within < last && !x.recorded() &&
 		!late() {
 		r := x.regions[0]
 		if p, _ := x.queueIn(r, r.Hull().Conventional()); !x.fails(spec.Limit{p}) {
 			return
 		}
-		x.queue.within, x.regions, x.gone = min(4*x.queue.within, last), queues(x.queue.without), nil
+		x.within, x.regions, x.gone = min(4*x.within, last), queues(x.queue.without), nil
 		x.narrow(ManyAsked)
 	}
 }

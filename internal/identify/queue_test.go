@@ -116,7 +116,7 @@ func TestAQueueOnABusyMachineIsAmongWhatIsLeft(t *testing.T) {
 // found (seed 193).
 func TestOnePlaceTooFewIsNoOtherQueue(t *testing.T) {
 	truth := parsed(t, "leaky-bucket-queue,rate=24/13s,queue=24,undelayed=12")
-	x := &search{o: usualBudget(), s: simulate(t, truth, 193), tl: &timeline.Timeline{}}
+	x := &search{wire: wire{o: usualBudget(), s: simulate(t, truth, 193), tl: &timeline.Timeline{}}}
 	for _, p := range []Phase{{Requests: 1}, {Rest: 20 * time.Millisecond, Requests: 28,
 		Every: 20 * time.Millisecond}, {Rest: 6 * time.Second, Requests: 18, Every: 20 * time.Millisecond}} {
 		x.queue.without = []*Region{} // so requests do not wait for earlier answers

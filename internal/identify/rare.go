@@ -20,6 +20,9 @@ import (
 // limit gets the name of a rare one. A row makes SPECs of numbers that people write. A replay of the
 // recording ranks them, and the judge tells which stand.
 
+// rarities is a search for rare kinds.
+type rarities struct{ *search }
+
 // row is a kind of the table.
 type row struct {
 	text string
@@ -39,7 +42,7 @@ var simpleForms = []row{
 }
 
 // table returns the rows that suit the recording.
-func (x *search) table() (out []row) {
+func (x rarities) table() (out []row) {
 	for _, c := range coarseKinds {
 		out = append(out, row{text: c.text + aSecond, form: c.form, whole: true})
 	}
@@ -204,7 +207,7 @@ func ranked(tl *timeline.Timeline, all []spec.Limit) []spec.Limit {
 
 // standingOf returns what stands of a row: the first of its SPECs that the judge does not refute, with the
 // ends of all of them; nil for none.
-func (x *search) standingOf(w row) *Candidate {
+func (x rarities) standingOf(w row) *Candidate {
 	all := x.stand(ranked(x.judged(), w.specs(inARow(x.judged()), x.judged().End())))
 	if len(all) == 0 {
 		return nil
@@ -218,7 +221,7 @@ func (x *search) standingOf(w row) *Candidate {
 }
 
 // stand returns the limits that the judge does not refute.
-func (x *search) stand(all []spec.Limit) []spec.Limit {
+func (x rarities) stand(all []spec.Limit) []spec.Limit {
 	tl, late := x.judged(), x.late()
 	return slices.DeleteFunc(slices.Clone(all), func(l spec.Limit) bool {
 		return late() || l[0].Tick > 0 && !x.asker.BySeconds(tl, l) || !x.asker.Explains(tl, l)
@@ -226,7 +229,7 @@ func (x *search) stand(all []spec.Limit) []spec.Limit {
 }
 
 // again returns what stands of rare kinds that stood before.
-func (x *search) again(before []Candidate) (out []Candidate) {
+func (x rarities) again(before []Candidate) (out []Candidate) {
 	for _, c := range before {
 		all := x.stand(c.all)
 		switch {
@@ -263,7 +266,7 @@ func spanned(all []spec.Limit) Candidate {
 }
 
 // widen asks the rare kinds. It reports whether one may be confirmed by a further experiment.
-func (x *search) widen(ctx context.Context) bool {
+func (x rarities) widen(ctx context.Context) bool {
 	if len(x.regions) > 0 && !x.unlikely() || x.queue.without != nil || x.recorded() {
 		return false
 	}
@@ -303,7 +306,7 @@ func (x *search) widen(ctx context.Context) bool {
 
 // confirm asks for the quota of a rare kind after a silence. Every other time it first uses the quota up
 // without a denial, which may begin a ban.
-func (x *search) confirm(ctx context.Context, made int) bool {
+func (x rarities) confirm(ctx context.Context, made int) bool {
 	l := x.rare[made%len(x.rare)].Limit
 	rest, fills := l[0].Recovery()*usualRests[made]/100, l[0].Rate.Per*time.Duration(l[0].Full())
 	if x.s.Now()+rest >= x.sendUntil() {
@@ -322,7 +325,7 @@ func (x *search) confirm(ctx context.Context, made int) bool {
 }
 
 // whole asks for the whole quota after ever longer silences. It reports false after some.
-func (x *search) whole(ctx context.Context) bool {
+func (x rarities) whole(ctx context.Context) bool {
 	const name, most = "whole", 4
 	rest := max(min(2*x.s.Now(), (x.sendUntil()-x.s.Now())/4), time.Second)
 	if x.made[name]++; x.made[name] > most {
@@ -341,7 +344,7 @@ const mostBefore = 2
 // pairs returns what stands of pairs of limits. The first of each pair explained all requests until it was
 // overrun. The quota of the second is what was admitted within its window before the first denial that the
 // first limit does not explain.
-func (x *search) pairs() (out []Candidate) {
+func (x rarities) pairs() (out []Candidate) {
 	for _, r := range x.trail[:min(len(x.trail), mostBefore)] {
 		for _, b := range append([]Box{r.Hull().Inner()}, r.Points(mostBefore, false)...) {
 			if found := x.pairsOf(r, r.Kind.Each()[0].Rounded(b)); len(found) > 0 {
@@ -354,7 +357,7 @@ func (x *search) pairs() (out []Candidate) {
 }
 
 // pairsOf returns what stands of pairs with a policy of r.
-func (x *search) pairsOf(r *Region, first spec.Policy) (out []Candidate) {
+func (x rarities) pairsOf(r *Region, first spec.Policy) (out []Candidate) {
 	tl, late := x.judged(), x.late()
 	_, i := missed(tl, spec.Limit{first}, len(tl.Observations))
 	if i < 0 || first.Align == spec.AlignUnknown {
@@ -368,14 +371,14 @@ func (x *search) pairsOf(r *Region, first spec.Policy) (out []Candidate) {
 			}
 		}
 		if len(all) > 0 {
-			out = append(out, x.pair(x.measured(r), Candidate{Text: f.text}, all))
+			out = append(out, x.pair(answer{x.search}.measured(r), Candidate{Text: f.text}, all))
 		}
 	}
 	return out
 }
 
 // pair is what stands of two limits, the likeliest first.
-func (x *search) pair(out, second Candidate, all []spec.Limit) Candidate {
+func (x rarities) pair(out, second Candidate, all []spec.Limit) Candidate {
 	told := func(l spec.Limit) bool {
 		return slices.ContainsFunc(toldQuotas(x.tl), func(q headers.Quota) bool {
 			return q.Window == l[1].Rate.Per && q.Limit == l[1].Full()
@@ -403,7 +406,7 @@ func (x *search) pair(out, second Candidate, all []spec.Limit) Candidate {
 }
 
 // secondWindows are the windows of a second limit: those that answers state, and those that people write.
-func (x *search) secondWindows(longer time.Duration) (out []time.Duration) {
+func (x rarities) secondWindows(longer time.Duration) (out []time.Duration) {
 	for _, q := range toldQuotas(x.tl) {
 		out = append(out, q.Window)
 	}
@@ -474,7 +477,7 @@ func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool {
 
 // byTheSecond returns the limiters with a clock of whole seconds that explain the recording as what is left
 // of a kind of windows does; of windows above 10 s none, as few of those refute what a second shortens.
-func (x *search) byTheSecond(r *Region) []result.Explanation {
+func (x answer) byTheSecond(r *Region) []result.Explanation {
 	h, tl, late := r.Hull(), x.judged(), x.late()
 	if !r.Kind.Base.HasWindow() || h.Q1 < h.Q2 || h.T2 > longestCoarse/3 || x.queue.without != nil {
 		return nil

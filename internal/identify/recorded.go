@@ -39,13 +39,13 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 		x.bySamples()
 		if x.queue.without != nil && len(x.regions) > 0 && !(x.settled(x.regions) && x.queueExplains()) {
 			if x.queuedSo() {
-				queue = x.result()
+				queue = answer{x}.result()
 			}
 			x.noQueue()
 			x.bySamples()
 		}
 	}
-	res := x.result().OrElse(queue)
+	res := answer{x}.result().OrElse(queue)
 	res.Recorded = true
 	return res
 }
@@ -53,7 +53,7 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 // queuedSo tells whether a queue that is not well known may explain the delays. In a log, most answers take
 // long for other reasons.
 func (x *search) queuedSo() bool {
-	_, stands := x.candidate(x.regions[0])
+	_, stands := answer{x}.candidate(x.regions[0])
 	return !x.settled(x.regions) && stands
 }
 
@@ -181,7 +181,7 @@ func (s *replay) Header() timeline.Header { return s.tl.Header }
 func (s *replay) Send(context.Context, Phase) ([]timeline.Observation, error) { return nil, nil }
 
 // recorded tells that nothing is sent.
-func (x *search) recorded() bool {
-	_, is := x.s.(*replay)
+func (w *wire) recorded() bool {
+	_, is := w.s.(*replay)
 	return is
 }

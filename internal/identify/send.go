@@ -28,32 +28,32 @@ type Sender interface {
 
 // spare is how many requests may still be sent to name the limit. Once something was denied, a quarter of all
 // is kept to find out what tells clients apart. That must be wanted, and the quarter must suffice.
-func (x *search) spare() int {
-	most := x.o.MaxRequests
-	asker, can := x.s.(ClientsAsker)
-	if can && !x.o.Alike && x.tl.Counts().Denied > 0 {
-		if kept := most / 4; ClientsCosts(x.drained(), asker.Ways()) <= kept {
+func (w *wire) spare() int {
+	most := w.o.MaxRequests
+	asker, can := w.s.(ClientsAsker)
+	if can && !w.o.Alike && w.tl.Counts().Denied > 0 {
+		if kept := most / 4; ClientsCosts(w.drained(), asker.Ways()) <= kept {
 			most -= kept
 		}
 	}
-	return most - len(x.tl.Observations)
+	return most - len(w.tl.Observations)
 }
 
 // sendUntil is the latest time of the last request. A part of MaxTime is kept for the judge.
-func (x *search) sendUntil() time.Duration {
+func (w *wire) sendUntil() time.Duration {
 	const judging = 20
-	return x.o.MaxTime - min(x.o.Think, x.o.MaxTime/judging)
+	return w.o.MaxTime - min(w.o.Think, w.o.MaxTime/judging)
 }
 
 // late returns what tells that the judge was asked for long enough from now on: that it used Think of
 // processor time.
-func (x *search) late() func() bool {
-	if x.o.Think == 0 || x.o.Spent == nil {
-		return x.asker.Over
+func (w *wire) late() func() bool {
+	if w.o.Think == 0 || w.o.Spent == nil {
+		return w.asker.Over
 	}
-	until, over := x.o.Spent()+x.o.Think, false
+	until, over := w.o.Spent()+w.o.Think, false
 	return func() bool {
-		over = over || x.asker.Over() || x.o.Spent() > until
+		over = over || w.asker.Over() || w.o.Spent() > until
 		return over
 	}
 }
@@ -189,6 +189,6 @@ func (x *search) perform(ctx context.Context, e Experiment, planned time.Duratio
 }
 
 // rest is what is left of a rest that was planned some time ago: planning is part of it.
-func (x *search) rest(rest, planned time.Duration) time.Duration {
-	return max(min(rest, x.pace.every), rest-(x.s.Now()-planned))
+func (w *wire) rest(rest, planned time.Duration) time.Duration {
+	return max(min(rest, w.pace.every), rest-(w.s.Now()-planned))
 }

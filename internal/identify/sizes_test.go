@@ -298,9 +298,9 @@ func seeds(n uint64) (out []uint64) {
 func TestUsualLimitsOfAllSizes(t *testing.T) {
 	n, every, most := uint64(500), 100*time.Microsecond, int64(5000)
 	if testing.Short() {
-		n, most = 6, 50
+		n, most = 4, 30
 	} else if os.Getenv("RLCHECK_SOAK") == "" {
-		n, most = 10, 100
+		n, most = 10, 60
 	}
 	if text := os.Getenv("RLCHECK_EVERY"); text != "" {
 		every, _ = time.ParseDuration(text)

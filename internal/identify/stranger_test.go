@@ -221,7 +221,7 @@ func TestOneClockOfWholeSecondsExplainsItself(t *testing.T) {
 		if far {
 			sim.trip, sim.jitter, sim.lost = 80*ms, 40*ms, 0.05
 		}
-		x := &search{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}
+		x := &search{wire: wire{o: usualBudget(), s: sim, tl: &timeline.Timeline{}}}
 		for range 20 {
 			rest := time.Duration(random.Int64N(int64(3 * time.Second)))
 			x.send(t.Context(), Phase{Rest: rest, Requests: 7,
@@ -256,7 +256,7 @@ func TestAClockOfWholeSecondsIsRefutedFromFarAway(t *testing.T) {
 		for seed := range seeds {
 			s, r := simulate(t, parsed(t, "fixed-window,rate=5/1500ms"), seed), rand.New(rand.NewPCG(seed, 3))
 			s.trip, s.jitter, s.lost = 80*time.Millisecond, 40*time.Millisecond, 0.05
-			x := &search{o: usualBudget(), s: s, tl: &timeline.Timeline{}}
+			x := &search{wire: wire{o: usualBudget(), s: s, tl: &timeline.Timeline{}}}
 			for range 20 {
 				rest := time.Duration(r.Int64N(int64(3 * time.Second)))
 				x.send(t.Context(), Phase{Rest: rest, Requests: 7,
@@ -281,7 +281,7 @@ func TestAClockOfWholeSecondsDecidesInOrder(t *testing.T) {
 		for seed := range uint64(60) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			text := strings.ReplaceAll(truth, "%s", (time.Duration(r.Int64N(1900)) * ms).String())
-			x := &search{o: usualBudget(), s: simulate(t, parsed(t, text), seed), tl: &timeline.Timeline{}}
+			x := &search{wire: wire{o: usualBudget(), s: simulate(t, parsed(t, text), seed), tl: &timeline.Timeline{}}}
 			for range 12 {
 				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 30,
 					Every: 20 * ms, Denials: 2})
@@ -335,7 +335,7 @@ func TestATickerOfSecondsExplainsItself(t *testing.T) {
 				s := simulate(t, exact, seed)
 				s.limiter = &ticked{s.limiter, place, seed}
 				s.lost = float64(seed%3) * 0.03
-				x := &search{o: usualBudget(), s: ours{s}, tl: &timeline.Timeline{}}
+				x := &search{wire: wire{o: usualBudget(), s: ours{s}, tl: &timeline.Timeline{}}}
 				for range 16 {
 					x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 8,
 						Every: 20 * ms, Denials: 2})

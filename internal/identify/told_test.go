@@ -59,12 +59,13 @@ func TestABucketIsInStepWithItsRequestsOnly(t *testing.T) {
 		x      *search
 		want   bool
 	}{
-		"asked every unit": {"token-bucket,rate=50/s,burst=1", &search{s: asked, tl: quick}, true},
-		"asked more often": {"token-bucket,rate=10/s,burst=20", &search{s: asked, tl: quick}, false},
-		"no bucket":        {"sliding-window-log,rate=1/20ms", &search{s: asked, tl: quick}, false},
-		"far away": {"token-bucket,rate=10/s,burst=20", &search{s: asked, tl: tl,
-			pace: pace{far: true}}, false},
-		"a recording": {"token-bucket,rate=10/s,burst=20", &search{s: &replay{tl: tl}, tl: tl}, false},
+		"asked every unit": {"token-bucket,rate=50/s,burst=1", &search{wire: wire{s: asked, tl: quick}}, true},
+		"asked more often": {"token-bucket,rate=10/s,burst=20", &search{wire: wire{s: asked, tl: quick}}, false},
+		"no bucket":        {"sliding-window-log,rate=1/20ms", &search{wire: wire{s: asked, tl: quick}}, false},
+		"far away": {"token-bucket,rate=10/s,burst=20",
+			&search{wire: wire{s: asked, tl: tl, pace: pace{far: true}}}, false},
+		"a recording": {"token-bucket,rate=10/s,burst=20",
+			&search{wire: wire{s: &replay{tl: tl}, tl: tl}}, false},
 	} {
 		tt.x.pace.every, tt.x.regions = 20*ms, []*Region{known(parsed(t, tt.bucket)[0])}
 		if got := tt.x.inStep(); got != tt.want {
@@ -86,8 +87,8 @@ func TestTheToldReturnIsAskedFor(t *testing.T) {
 		"longer than the budget":    {"3600", 0, false},
 		"a value that is no number": {"soon", 0, false},
 	} {
-		x := &search{s: simulate(t, parsed(t, "token-bucket,rate=1/s,burst=1"), 1), o: usualBudget(),
-			tl: &timeline.Timeline{}, pace: pace{every: 20 * time.Millisecond}}
+		x := &search{wire: wire{s: simulate(t, parsed(t, "token-bucket,rate=1/s,burst=1"), 1),
+			o: usualBudget(), tl: &timeline.Timeline{}, pace: pace{every: 20 * time.Millisecond}}}
 		o := timeline.Observation{Outcome: timeline.Denied, Answered: true}
 		if tt.wait != "" {
 			o.Fields = timeline.Fields{{Name: "Retry-After", Value: tt.wait}}

@@ -36,7 +36,7 @@ func (x *search) doubts() int {
 	for _, r := range x.regions {
 		h := r.Hull()
 		if !r.Kind.Paced && h.T2 > from && h.T1 < to && !x.pace.far &&
-			(!h.Round() || len(x.byTheSecond(r)) > 0) {
+			(!h.Round() || len(answer{x}.byTheSecond(r)) > 0) {
 			return len(usualRests)
 		}
 	}
@@ -59,12 +59,12 @@ func (x *search) inStep() bool {
 
 // slack is how long before or after an instant a request must be sent to be surely decided on that side of
 // it.
-func (x *search) slack() time.Duration {
-	return x.slow() + x.tl.Header.Tick + time.Millisecond
+func (w *wire) slack() time.Duration {
+	return w.slow() + w.tl.Header.Tick + time.Millisecond
 }
 
 // unconfirmed says why the only class that is left is not named; empty where it may be.
-func (x *search) unconfirmed() string {
+func (x answer) unconfirmed() string {
 	made := x.made[usualName]
 	switch {
 	case x.recorded():
@@ -85,7 +85,7 @@ func (x *search) unconfirmed() string {
 
 // regained is how many whole quotas were admitted since the first admission after a denial. Earlier use of
 // the key cannot have changed these. A quota counts as ten requests at least.
-func (x *search) regained() int {
+func (x answer) regained() int {
 	const least = 10 // with a quota of one, each admission would be a whole quota
 	quota, admitted, denied := int64(least), int64(-1), false
 	for _, r := range x.likely() {
@@ -203,8 +203,8 @@ func (x *search) beyonds() (out []beyond) {
 }
 
 // admitted counts the requests that were admitted within the last window.
-func (x *search) admitted(window time.Duration) (n int64) {
-	tl := x.shown()
+func (w *wire) admitted(window time.Duration) (n int64) {
+	tl := w.shown()
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Outcome == timeline.Allowed && o.Sent > tl.End()-window {
 			n++
