@@ -95,25 +95,27 @@ func (p *Planner) spread() []*Model {
 // where none tells anything.
 func (p *Planner) Best() (Experiment, bool) {
 	var out Experiment
-	most := 0.0
+	most, least, alike := 0.0, 0.02, mostAlike
+	if p.alone() { // by chance the same tells more, as no two answers take equally long
+		least, alike = least/10, 3*mostAlike
+	}
 	for _, e := range p.menu() {
 		if p.Over != nil && p.Over() {
 			break
 		}
-		if p.Made[e.Phases[0].Name] >= mostAlike && !p.alone() { // the models promise what does not come
+		if p.Made[e.Phases[0].Name] >= alike { // the models promise what does not come
 			continue
 		}
 		bits, cost := p.worth(e)
 		again := 1 + float64(p.Made[Family(e)])/4 + 2*float64(p.Made[e.Phases[0].Name])
-		if value := bits / cost / again; bits > 0.02 && value > most {
+		if value := bits / cost / again; bits > least && value > most {
 			out, most = e, value
 		}
 	}
 	return out, most > 0
 }
 
-// mostAlike is how often an experiment is made while several kinds are left. Of one kind the same tells more
-// each time, as no two answers take equally long.
+// mostAlike is how often an experiment is made while several kinds are left.
 const mostAlike = 4
 
 // Family is the name of an experiment without its time.

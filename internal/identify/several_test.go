@@ -56,7 +56,7 @@ func TestTwoLimitsAreFound(t *testing.T) {
 	}
 	for _, text := range []string{
 		"token-bucket,rate=2/s,burst=5 + sliding-window-log,rate=30/1m",
-		"fixed-window,rate=5/s,align=first + fixed-window,rate=30/1m,align=first",
+		"fixed-window,rate=5/s,align=first + fixed-window,rate=20/1m,align=first",
 	} {
 		t.Run(text, func(t *testing.T) {
 
