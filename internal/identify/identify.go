@@ -40,7 +40,7 @@ type wire struct {
 	stopped string
 	// skip counts the observations before the silence that made sure that the quota is whole.
 	skip int
-	// within is the latest time after which a queue may have decided; 0 where none is supposed. It only grows.
+	// within is the latest time after which a queue may have decided; 0 where none is supposed.
 	within time.Duration
 }
 

@@ -281,7 +281,8 @@ func TestAClockOfWholeSecondsDecidesInOrder(t *testing.T) {
 		for seed := range uint64(60) {
 			r := rand.New(rand.NewPCG(seed, 3))
 			text := strings.ReplaceAll(truth, "%s", (time.Duration(r.Int64N(1900)) * ms).String())
-			x := &search{wire: wire{o: usualBudget(), s: simulate(t, parsed(t, text), seed), tl: &timeline.Timeline{}}}
+			x := &search{wire: wire{o: usualBudget(), tl: &timeline.Timeline{},
+				s: simulate(t, parsed(t, text), seed)}}
 			for range 12 {
 				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 30,
 					Every: 20 * ms, Denials: 2})

@@ -59,9 +59,12 @@ func TestABucketIsInStepWithItsRequestsOnly(t *testing.T) {
 		x      *search
 		want   bool
 	}{
-		"asked every unit": {"token-bucket,rate=50/s,burst=1", &search{wire: wire{s: asked, tl: quick}}, true},
-		"asked more often": {"token-bucket,rate=10/s,burst=20", &search{wire: wire{s: asked, tl: quick}}, false},
-		"no bucket":        {"sliding-window-log,rate=1/20ms", &search{wire: wire{s: asked, tl: quick}}, false},
+		"asked every unit": {"token-bucket,rate=50/s,burst=1",
+			&search{wire: wire{s: asked, tl: quick}}, true},
+		"asked more often": {"token-bucket,rate=10/s,burst=20",
+			&search{wire: wire{s: asked, tl: quick}}, false},
+		"no bucket": {"sliding-window-log,rate=1/20ms",
+			&search{wire: wire{s: asked, tl: quick}}, false},
 		"far away": {"token-bucket,rate=10/s,burst=20",
 			&search{wire: wire{s: asked, tl: tl, pace: pace{far: true}}}, false},
 		"a recording": {"token-bucket,rate=10/s,burst=20",
