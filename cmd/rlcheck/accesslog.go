@@ -22,6 +22,7 @@ import (
 // logFlags are the flags of `rlcheck check` that only matter to access logs.
 type logFlags struct {
 	layout, partitionBy, zone   string
+	cost                        string
 	match, allowed, wouldDeny   []string
 	maxDuration, lag, wallError time.Duration
 	within                      time.Duration
@@ -42,6 +43,9 @@ func (f *logFlags) Add(cmd *cobra.Command) {
 	fl.StringArrayVar(&f.wouldDeny, "would-deny", nil,
 		"for the log of a dry run: FIELD=VALUE of a request that would be denied, such as "+
 			"limit_req_status=REJECTED_DRY_RUN; repeatable")
+	fl.StringVar(&f.cost, "cost", "",
+		"for a log: the field that says what a request cost, such as usage.total_tokens, for a limit with "+
+			"charge=completion or reserve=N; FIELD/UNIT says how much one unit is, such as usd/0.00001")
 	fl.DurationVar(&f.within, "decided-within", 0,
 		"for a log: how long after its beginning a request was decided at most; 0: as long as it took "+
 			"(default the time of the answer's header, if the log has it)")
@@ -80,7 +84,7 @@ func (f *logFlags) AddReading(cmd *cobra.Command) {
 
 // onlyLogs are the flags that only an access log uses.
 var onlyLogs = []string{"log-format", "log-partition", "match", "max-duration", "lag", "wall-error", "zone",
-	"skip-bad", "complete", "would-deny", "decided-within"}
+	"skip-bad", "complete", "would-deny", "decided-within", "cost"}
 
 // logOnly refuses a flag of logs that was given by hand with a recording, which does not use it.
 func (f *checkFlags) logOnly() error {
@@ -149,6 +153,7 @@ func (f *checkFlags) logOptions() (accesslog.Options, error) {
 		SkipBad:  f.Log.skipBad,
 		Complete: f.Log.Complete, WithoutCached: f.Log.WithoutCached, Denied: f.Log.denials,
 		Within: f.Log.within, WithinSet: f.Changed("decided-within")}
+	o.Cost, o.CostUnit, _ = strings.Cut(f.Log.cost, "/")
 	if !f.Changed("log-partition") {
 		o.PartitionBy = "" // as the format has it
 	}
@@ -194,6 +199,10 @@ func (f *checkFlags) accessLog(e *cli.Env, files []accesslog.File, limit spec.Li
 	}
 	l.Header.ClockError, l.Header.DriftPPM = f.clockError, f.drift
 	f.shared = f.shared || l.Lossy
+	if o.Cost != "" && l.Costs == 0 && l.Len() > 0 {
+		return nil, cli.Usagef("--cost %s: no line has it as a number (name the field as the log does; "+
+			"decimals need a unit: %s/0.01)", f.Log.cost, o.Cost)
+	}
 	if limit.Completes() && l.Whole == 0 {
 		lack, mend := fmt.Sprintf("a log of %s does not say which answers were complete", f.Format),
 			"a recording with done_ns"

@@ -75,6 +75,9 @@ type Options struct {
 	// Denied and Allowed are the limiter's own words: a request that meets one of the conditions was denied,
 	// or admitted, whatever its status. Those of Denied come first.
 	Denied, Allowed []Match
+	// Cost is the field that says what a request cost, in units of CostUnit (a decimal number, "" for 1), as a
+	// PartitionBy names it. A request without it has timeline.CostUnknown. Empty: each request costs 1.
+	Cost, CostUnit string
 	// Outcome returns the outcome of a status, of requests without such a word. nil: StatusOutcome.
 	Outcome func(status int) timeline.Outcome
 	// Within is the longest from the beginning of a request to the decision, if WithinSet. 0: it is as long
@@ -127,6 +130,8 @@ type Log struct {
 	// Headed is how many intervals the time of the answer's header narrowed. Shadow is how many requests were
 	// denied by the limiter's word and answered all the same, as in a dry run.
 	Headed, Shadow int
+	// Costs is how many requests say what they cost.
+	Costs int
 	// Widest is the longest interval.
 	Widest time.Duration
 	// Respelled is how many addresses are other spellings of a client.
@@ -162,12 +167,12 @@ type Log struct {
 type record struct {
 	from, to int64
 	// done is when the answer had surely ended, 0 if that is not known.
-	done      int64
-	line      uint32
-	partition uint32
-	sum       uint32 // of the line
-	status    uint16
-	outcome   timeline.Outcome
+	done, cost int64
+	line       uint32
+	partition  uint32
+	sum        uint32 // of the line
+	status     uint16
+	outcome    timeline.Outcome
 }
 
 // Len returns the number of requests.
@@ -190,7 +195,7 @@ func (l *Log) All() iter.Seq[*timeline.Observation] {
 func (l *Log) fill(o *timeline.Observation, rec *record) {
 	sent := time.Duration(rec.from - l.zero)
 	*o = timeline.Observation{Arrival: timeline.Arrival{Seq: int(rec.line),
-		Partition: l.named(l.names[rec.partition], rec.line), At: sent, Cost: 1},
+		Partition: l.named(l.names[rec.partition], rec.line), At: sent, Cost: rec.cost},
 		Sent: sent, FirstByte: time.Duration(rec.to - l.zero), Answered: rec.status > 0,
 		Status: int(rec.status), Outcome: rec.outcome}
 	if rec.done != 0 {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -24,6 +25,7 @@ type reader struct {
 	v      values
 	// by is the field of the partition. whole: there is only one partition.
 	by    field
+	cost  field
 	whole bool
 	match []field
 	// denied and allowed are the fields of the limiter's own words.
@@ -139,6 +141,9 @@ func (r *reader) fields() (all []field, err error) {
 		r.whole = true
 	default:
 		r.by = get("PartitionBy", cmp.Or(by, "address"))
+	}
+	if r.o.Cost != "" {
+		r.cost = get("Cost", r.o.Cost)
 	}
 	for _, m := range r.o.Match {
 		r.match = append(r.match, get("Match", m.Field))
@@ -381,8 +386,9 @@ func (r *reader) take(line []byte, number int) flaw {
 // record returns the request of a line, without its partition. sure: the request surely meets the conditions.
 func (r *reader) record(s span, status int, sure bool, line uint32) record {
 	judged := status > 0 && sure
-	rec := record{from: s.from, to: max(s.to, s.from), line: line, status: uint16(status)}
-	if s.whole && judged {
+	rec := record{from: s.from, to: max(s.to, s.from), line: line, status: uint16(status), cost: r.costs()}
+	// Who knows what an answer cost has seen its end.
+	if (s.whole || r.o.Cost != "" && rec.cost != timeline.CostUnknown) && judged {
 		rec.done = max(s.done, rec.to)
 	}
 	if s.headed {
@@ -401,6 +407,19 @@ func (r *reader) record(s span, status int, sure bool, line uint32) record {
 	}
 	r.doubt(rec.partition, sure)
 	return rec
+}
+
+// costs returns what a request cost.
+func (r *reader) costs() int64 {
+	if r.o.Cost == "" {
+		return 1
+	}
+	units, ok := text.Units(string(r.v.get(r.cost)), r.o.CostUnit)
+	if !ok {
+		return timeline.CostUnknown
+	}
+	r.out.Costs++
+	return units
 }
 
 // outcome returns what a request became: by the word of the limiter, or by its status.

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
@@ -54,6 +55,15 @@ var ErrFree = errors.New("the limit admits by the cost of a request, which is at
 // needsCosts tells whether p decides by the cost of a request.
 func needsCosts(p spec.Policy) bool {
 	return p.Charge != spec.ChargeCompletion && p.Unit != spec.UnitRequest
+}
+
+// excused tells whether a denial says nothing: nobody knows what the request would have cost, so a policy that
+// it must fit may have denied it whatever was left, and it changed no state.
+func excused(outcome timeline.Outcome, cost int64, limit spec.Limit) bool {
+	return outcome == timeline.Denied && cost == timeline.CostUnknown && slices.ContainsFunc(limit, needsCosts) &&
+		!slices.ContainsFunc(limit, func(p spec.Policy) bool {
+			return p.Count == spec.CountAll || p.Ban > 0 || p.TTL > 0 || p.Refresh == spec.RefreshAll
+		})
 }
 
 // unitsOf returns the most units that a policy counts for a request at one time, as far as its cost is known.

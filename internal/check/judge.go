@@ -1,6 +1,8 @@
 package check
 
 import (
+	"slices"
+
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -18,6 +20,12 @@ func Judge(tl *timeline.Timeline, limit spec.Limit, o Options) (*result.Judgemen
 		return inTurn(tl, limit, o)
 	}
 	rec := history.RecordingOf(tl)
+	for i := range rec.Parts {
+		p := &rec.Parts[i]
+		p.Obs = slices.DeleteFunc(p.Obs, func(o history.Observation) bool {
+			return excused(o.Outcome, o.Cost, limit)
+		})
+	}
 	if err := Fits(rec, limit); err != nil {
 		return nil, err
 	}

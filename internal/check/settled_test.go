@@ -181,6 +181,8 @@ func TestWhatASettlingLimiterMayDo(t *testing.T) {
 			[]asked{{0, 1000, 60, true}, {100, 1001, 60, true}}, result.Fail,
 			"request #1 was allowed although less than the 60 units that it reserves were left: at " +
 				"least 60 of 100 units were charged or reserved before it"},
+		"a denial of unknown cost may not have fitted": {"fixed-window,rate=100/1h,phase=0s",
+			[]asked{{0, 2, 60, true}, {100, 102, timeline.CostUnknown, false}}, result.Pass, ""},
 		"requests are counted beside costs": {"fixed-window,rate=2/1h,phase=0s,unit=request + " + log,
 			[]asked{{0, 2, 10, true}, {100, 102, 10, true}, {200, 201, 10, false}}, result.Pass, ""},
 		"requests are not counted": {"fixed-window,rate=2/1h,phase=0s,unit=request + " + log,

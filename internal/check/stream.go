@@ -81,13 +81,17 @@ func newStream(limit spec.Limit, header timeline.Header, o Options, c caps) *Str
 // Observe takes the next observation. They ascend by Sent. An error is one of Judge or of the file, and
 // final: Finish returns it again.
 func (s *Stream) Observe(o *timeline.Observation) error {
-	if s.err == nil {
+	dropped := excused(o.Outcome, o.Cost, s.limit)
+	if s.err == nil && !dropped {
 		s.err = s.sound(o)
 	}
 	if s.err != nil {
 		return s.err
 	}
-	if s.count(o); s.counts.Sent == s.caps.held+1 {
+	if s.count(o); dropped {
+		return nil
+	}
+	if s.counts.Sent == s.caps.held+1 {
 		s.until = o.Sent
 	}
 	st := s.recent

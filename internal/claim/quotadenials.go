@@ -28,11 +28,14 @@ func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
 		}
 	}
 	var left, again []result.Finding
-	judged := 0
+	judged, one := 0, false
+	for _, t := range of {
+		one = one || asksOne(j.LimitOf(t.o), t.o)
+	}
 	for _, p := range j.ByPartition() {
 		counted, ok := j.CountedBy(len(p.Observations),
 			func(i int) *timeline.Observation { return &p.Observations[i] })
-		if !ok || len(counted.Limit) == 0 || slices.ContainsFunc(counted.Limit, asksMore) {
+		if !ok || len(counted.Limit) == 0 {
 			continue
 		}
 		s := series{Recording: counted, fresh: j.fresh, obs: p.Observations}
@@ -50,8 +53,6 @@ func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
 		}
 	}
 	switch {
-	case slices.ContainsFunc(j.Limit, asksMore):
-		return moot(id, "a request of one unit may be denied while units are left")
 	case judged > 0 && len(j.Limit) > 0:
 		bad := len(left) + len(again)
 		return result.Settle(id, fmt.Sprintf("%d of %s state the limit that denied%s", judged-bad,
@@ -60,6 +61,8 @@ func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
 			slices.Concat(left, again)[:min(bad, MostFindings)]...)
 	case len(j.Limit) == 0:
 		return uncompared(id)
+	case len(of) > 0 && !one:
+		return moot(id, "each denied request may have asked for more than one unit")
 	default:
 		return j.silent(id, tellers, "what is left at a denial", func(q headers.Quota) bool {
 			return q.HasRemaining || q.Form != ""
@@ -67,9 +70,11 @@ func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
 	}
 }
 
-// asksMore tells whether a policy may deny a request of one unit although one is left: for its estimate, or
-// as all places are taken.
-func asksMore(p spec.Policy) bool { return p.Reserve > 0 || p.InFlight() }
+// asksOne tells whether a limit admits a request whenever one unit is left: it costs no more, and there are
+// neither estimates nor places to take.
+func asksOne(l spec.Limit, o *timeline.Observation) bool {
+	return !slices.ContainsFunc(l, func(p spec.Policy) bool { return p.InFlight() || p.Asks(o.Cost) != 1 })
+}
 
 // unitsLeft judges what the denials of a partition say that is left. judged counts those of which that is
 // known: the cost in the units of a quota may be greater than 1.
@@ -110,8 +115,7 @@ func (s *series) unitsLeft(of map[int]*teller) (found []result.Finding, judged i
 // leastLeft returns the fewest units that the answer states as left, and of which quota. It is -1 if none
 // states any. sure: the request surely takes no more than one of them.
 func (t *teller) leastLeft(limit spec.Limit) (least int64, of headers.Quota, sure bool) {
-	more := func(p spec.Policy) bool { return p.Asks(t.o.Cost) > 1 }
-	least, sure = -1, !slices.ContainsFunc(limit, more)
+	least, sure = -1, asksOne(limit, t.o)
 	for _, q := range t.quotas {
 		sure = sure && (q.Units == "" || declares(limit, q.Limit, q.Window))
 		if q.HasRemaining && (least < 0 || q.Remaining < least) {

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -158,6 +159,7 @@ func TestEachOfSeveralPoliciesIsJudged(t *testing.T) {
 // TestADenialStatesTheLimitThatDenied: 9 in 2 s and 4 in a minute, and the fields are those of the first.
 func TestADenialStatesTheLimitThatDenied(t *testing.T) {
 	const two = "fixed-window,rate=9/2s,align=first + fixed-window,rate=4/1m,align=first"
+	const settling = "sliding-window-log,rate=9/2s,charge=completion,linger=0s"
 	told := func(seq, at, took, status, left int, more ...string) timeline.Observation {
 		return quotaReq(seq, at, at+took, status, append(more, "X-Ratelimit-Limit: 9",
 			fmt.Sprint("X-Ratelimit-Remaining: ", left), "X-Ratelimit-Reset: 2")...)
@@ -165,6 +167,10 @@ func TestADenialStatesTheLimitThatDenied(t *testing.T) {
 	opened := []timeline.Observation{told(0, 0, 1, 200, 8), told(1, 10, 1, 200, 7), told(2, 20, 1, 200, 6),
 		told(3, 30, 1, 200, 5)}
 	heavy := func(o timeline.Observation) timeline.Observation { o.Cost = 2; return o }
+	late := func(o timeline.Observation) timeline.Observation {
+		o.Cost, o.Done = 9, 500*time.Millisecond
+		return o
+	}
 	for _, x := range []struct {
 		name, limit string
 		more        []timeline.Observation
@@ -173,8 +179,16 @@ func TestADenialStatesTheLimitThatDenied(t *testing.T) {
 		{"units left", two, []timeline.Observation{told(4, 120, 1, 429, 5)}, "fail",
 			"5 of a limit of 9"},
 		{"none left", two, []timeline.Observation{told(4, 120, 1, 429, 0)}, "pass", ""},
-		{"a request of two units", two, []timeline.Observation{heavy(told(4, 120, 1, 429, 1))}, "too-few",
+		{"a request of two units", two, []timeline.Observation{heavy(told(4, 120, 1, 429, 1))},
+			"needs-failed", ""},
+		{"costs are settled, and none left", settling, []timeline.Observation{told(4, 120, 1, 429, 0)}, "pass",
 			""},
+		{"costs are settled, and one left", settling, []timeline.Observation{told(4, 120, 1, 429, 5)}, "fail",
+			"5 of a limit of 9"},
+		{"a charge may come late", settling, []timeline.Observation{late(told(3, 110, 1, 200, 5)),
+			told(4, 120, 1, 429, 5)}, "pass", ""},
+		{"an estimate is reserved", "fixed-window,rate=9/2s,reserve=2,linger=0s",
+			[]timeline.Observation{told(4, 120, 1, 429, 1)}, "needs-failed", ""},
 		{"a rival took it", two, []timeline.Observation{told(4, 120, 9, 429, 1), told(5, 122, 9, 200, 0)},
 			"pass", ""},
 		{"its window ended on the way", two, []timeline.Observation{told(4, 1999, 3, 429, 2)}, "too-few", ""},

@@ -101,7 +101,7 @@ func scaled(l spec.Limit, m multiple) spec.Limit {
 			p.Rate.N = m.times(p.Rate.N)
 		}
 		p.RateTo, p.BurstTo, p.Burst = m.times(p.RateTo), m.times(p.BurstTo), m.times(p.Burst)
-		p.Level, p.LevelTo = m.times(p.Level), m.times(p.LevelTo)
+		p.Level, p.LevelTo, p.Reserve = m.times(p.Level), m.times(p.LevelTo), m.times(p.Reserve)
 		if p.Queued() {
 			p.Queue = m.times(full) - 1
 			p.Burst = p.Queue + 1

@@ -10,6 +10,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -50,6 +51,20 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (result.Claim, *result
 	return result.Claim{ID: c.ID, Kind: c.Kind, Reason: result.NeedsFailed, Unpromised: result.PromiseCost,
 		Text: "no request was seen to take more than one unit, and the target does not promise costs " +
 			"in X-Cost"}, nil
+}
+
+// unpriced notes that nobody knows what a denied request would have cost, if answers tell costs and the
+// scenario does not say what its requests cost. Where a request must fit, that excuses its denial.
+func unpriced(tl *timeline.Timeline, s *scenario.Scenario) {
+	fits := func(p spec.Policy) bool { return p.Asks(0) == 0 }
+	if s.Cost == (scenario.Told{}) || !slices.ContainsFunc(s.Limit, fits) {
+		return
+	}
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Outcome == timeline.Denied && o.Cost == 1 {
+			o.Cost = timeline.CostUnknown
+		}
+	}
 }
 
 // costly tells whether a request of tl has a cost.

@@ -1,8 +1,14 @@
 package trial_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -73,4 +79,62 @@ func hidesOne(x lab.Trial) bool {
 	p := l[len(l)-1]
 	return x.Fault == "burst-off-by-one" &&
 		(p.Charge != spec.ChargeCompletion || p.Reserve > 0 || p.Bucketed())
+}
+
+// TestRightGatewaysAreNeverAccused runs right gateways with random budgets of tokens in virtual time, near and
+// far. RLCHECK_SOAK=1 runs ten thousand.
+func TestRightGatewaysAreNeverAccused(t *testing.T) {
+	runs := uint64(60)
+	if share := os.Getenv("RLCHECK_SOAK"); share != "" {
+		part, err := strconv.ParseFloat(share, 64)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = uint64(10_000 * part)
+	}
+	verdicts := map[result.Verdict]int{}
+	first, _ := strconv.ParseUint(os.Getenv("RLCHECK_SEED"), 10, 64)
+	for seed := first; seed < first+runs; seed++ {
+		r := rand.New(rand.NewPCG(seed, 38))
+		limit := randomBudget(r)
+		trials, err := lab.Trials(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		trials = slices.DeleteFunc(trials, func(x lab.Trial) bool {
+			return x.Unfit != "" || x.Fault != "" || !strings.HasPrefix(x.Scenario.ID, "token-")
+		})
+		x := trials[r.IntN(len(trials))]
+		way := time.Duration(r.Int64N(int64(60*time.Millisecond))) * time.Duration(r.IntN(2))
+		out := provenVirtually(t, x.Scenario, &lab.PipeNetwork{Way: way}, seed)
+		if verdicts[out.Verdict]++; out.Verdict == result.Fail {
+			t.Errorf("seed %d: %s under %s, %s away: accused: %s", seed, x.Scenario.ID, limit, way, said(out))
+		}
+	}
+	t.Log(verdicts)
+	if verdicts[result.Pass]*2 < int(runs) {
+		t.Errorf("got %v, want most of %d to pass", verdicts, runs)
+	}
+}
+
+// randomBudget returns a limit of tokens, of a gateway that settles, reserves, or knows costs beforehand.
+func randomBudget(r *rand.Rand) string {
+	any := func(of ...string) string { return of[r.IntN(len(of))] }
+	quota, window := 100+r.IntN(10_000), any("1s", "10s", "1m", "1h", "1d")
+	text := fmt.Sprintf(any("fixed-window,rate=%d/%s", "fixed-window,rate=%d/%s,align=unknown",
+		"token-bucket,rate=%d/%s,burst=QUOTA",
+		"gcra,rate=%d/%s,burst=QUOTA", "sliding-window-log,rate=%d/%s", "sliding-window-counter,rate=%d/%s"),
+		quota, window)
+	text = strings.Replace(text, "QUOTA", fmt.Sprint(quota), 1)
+	settles := fmt.Sprintf(",linger=%dms%s", r.IntN(30), any("", "", ",hold=40ms..", ",hold=2s..",
+		",hold=10ms..3s"))
+	switch {
+	case r.IntN(3) == 0 && !strings.HasPrefix(text, "sliding"):
+		text += fmt.Sprintf(",reserve=%d", 1+r.IntN(quota)) + settles
+	case r.IntN(3) > 0:
+		text += ",charge=completion" + settles
+	default: // it must be told apart from a limit of requests
+		return any(minute, second) + text
+	}
+	return any("", minute, second) + text
 }

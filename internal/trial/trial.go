@@ -185,6 +185,7 @@ func journal(s *scenario.Scenario, o Options, ends *endpoints) *timeline.Journal
 
 // settle completes the header of a recording with what the recorder does not know, and passes it to Recorded.
 func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoints) {
+	unpriced(tl, s)
 	has := doubtCached(tl, s)
 	if tl.Header.DriftPPM = ends.driftPPM; s.Target.URL != scenario.Builtin {
 		if ends.assumed && (!readsClock(s) || has.clock.refutes(tl.Header.WallError)) {
@@ -223,6 +224,7 @@ const completeFrom = 1
 // Kept judges the saved recording of a run that ended before it could judge.
 func Kept(s *scenario.Scenario, tl *timeline.Timeline, o Options) result.Scenario {
 	out := describe(s, o)
+	unpriced(tl, s)
 	if has := doubtCached(tl, s); s.Target.URL != scenario.Builtin {
 		has.clock.cut(&tl.Header)
 	}
