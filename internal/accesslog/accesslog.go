@@ -75,8 +75,9 @@ type Options struct {
 	// Denied and Allowed are the limiter's own words: a request that meets one of the conditions was denied,
 	// or admitted, whatever its status. Those of Denied come first.
 	Denied, Allowed []Match
-	// Cost is the field that says what a request cost, in units of CostUnit (a decimal number, "" for 1), as a
-	// PartitionBy names it. A request without it has timeline.CostUnknown. Empty: each request costs 1.
+	// Cost is the field that says what a request cost, named as in PartitionBy. CostUnit is how much one unit
+	// is, a decimal number; empty: 1. A request without the field has timeline.CostUnknown. Empty: each
+	// request costs 1.
 	Cost, CostUnit string
 	// Outcome returns the outcome of a status, of requests without such a word. nil: StatusOutcome.
 	Outcome func(status int) timeline.Outcome

@@ -57,13 +57,13 @@ func needsCosts(p spec.Policy) bool {
 	return p.Charge != spec.ChargeCompletion && p.Unit != spec.UnitRequest
 }
 
-// excused tells whether a denial says nothing: nobody knows what the request would have cost, so a policy that
-// it must fit may have denied it whatever was left, and it changed no state.
+// excused tells whether a denial says nothing: nobody knows what the request would have cost, so a policy
+// that it must fit may have denied it whatever was left, and it changed no state.
 func excused(outcome timeline.Outcome, cost int64, limit spec.Limit) bool {
-	return outcome == timeline.Denied && cost == timeline.CostUnknown && slices.ContainsFunc(limit, needsCosts) &&
-		!slices.ContainsFunc(limit, func(p spec.Policy) bool {
-			return p.Count == spec.CountAll || p.Ban > 0 || p.TTL > 0 || p.Refresh == spec.RefreshAll
-		})
+	return outcome == timeline.Denied && cost == timeline.CostUnknown &&
+		slices.ContainsFunc(limit, needsCosts) && !slices.ContainsFunc(limit, func(p spec.Policy) bool {
+		return p.Count == spec.CountAll || p.Ban > 0 || p.TTL > 0 || p.Refresh == spec.RefreshAll
+	})
 }
 
 // unitsOf returns the most units that a policy counts for a request at one time, as far as its cost is known.

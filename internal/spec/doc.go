@@ -4,6 +4,6 @@
 //
 // It also translates a product's own configuration into the SPEC that the product really implements
 // (Product): nginx:rate=10r/s,burst=20,nodelay is leaky-bucket,rate=10/s,burst=21. A product is one row in
-// the file of its kind (proxies.go, node.go, golang.go, frameworks.go, hosted.go). The row has what may be
-// written, the formula, how it differs from its documentation, and the source.
+// the file of its kind (proxies.go, models.go, node.go, golang.go, frameworks.go, hosted.go). The row has
+// what may be written, the formula, how it differs from its documentation, and the source.
 package spec

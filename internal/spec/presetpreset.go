@@ -60,7 +60,7 @@ type PresetProblem struct {
 
 // Products returns every product, ascending by name.
 func Products() []Product {
-	all := slices.Concat(proxies, hosted, node, golang, frameworks)
+	all := slices.Concat(proxies, models, hosted, node, golang, frameworks)
 	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all
 }

@@ -81,8 +81,8 @@ func hidesOne(x lab.Trial) bool {
 		(p.Charge != spec.ChargeCompletion || p.Reserve > 0 || p.Bucketed())
 }
 
-// TestRightGatewaysAreNeverAccused runs right gateways with random budgets of tokens in virtual time, near and
-// far. RLCHECK_SOAK=1 runs ten thousand.
+// TestRightGatewaysAreNeverAccused runs right gateways with random budgets of tokens in virtual time, near
+// and far. RLCHECK_SOAK=1 runs ten thousand.
 func TestRightGatewaysAreNeverAccused(t *testing.T) {
 	runs := uint64(60)
 	if share := os.Getenv("RLCHECK_SOAK"); share != "" {
