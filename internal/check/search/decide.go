@@ -135,7 +135,7 @@ type step struct {
 // try adds the branches after the decision s from the state m. The caller has limited the present of m to the
 // instants at which the decision may be made.
 func (x *Exact) try(s step, m limiter.State) {
-	if x.Visited += x.Weight; x.Visited > x.Most {
+	if x.Visited += x.Weight; x.Visited > x.Most || x.lists.size > mostLists {
 		x.Limited = true
 		return
 	}

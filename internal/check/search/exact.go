@@ -5,6 +5,8 @@
 package search
 
 import (
+	"slices"
+
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -231,16 +233,14 @@ func (x *Exact) idle() bool {
 // observe, so that branches become equal.
 func (x *Exact) renew(lo int64, first, last int) {
 	old := x.front.take()
-	for i := first; i < last; i++ {
-		if ev := &x.h.All[i]; ev.Outcome == timeline.Denied && !x.Counted {
-			x.await(int(x.class[i]), ev.End*x.Scale)
-		}
-	}
+	sent := x.send(first, last)
 	x.lists.forget(old)
 	for _, sp := range old {
 		for _, n := range sp.branches {
-			for i := first; i < last; i++ {
-				x.with(n, int32(i))
+			n.waiting = x.lists.with(n.waiting, sent.admitted, 0)
+			n.refused = x.lists.with(n.refused, sent.denied, 1)
+			for _, class := range sent.unknown {
+				n.spare = x.lists.more(n.spare, len(x.costs), class, 1)
 			}
 			if x.deadline(n) < lo {
 				continue
@@ -262,16 +262,30 @@ func (x *Exact) await(class int, deadline int64) {
 	x.begun[class] = list
 }
 
-// with adds the request h.All[i] to what waits at n. A denial that is not counted is in begun already.
-func (x *Exact) with(n *branch, i int32) {
-	switch ev := &x.h.All[i]; {
-	case ev.Outcome == timeline.Allowed:
-		n.waiting = x.lists.with(n.waiting, x.rank[i])
-	case ev.Outcome == timeline.Unknown:
-		n.spare = x.lists.more(n.spare, len(x.costs), int(x.class[i]), 1)
-	case x.Counted:
-		n.refused = x.lists.with(n.refused, x.rank[i])
+// together are requests that are sent at one instant: the ranks of admissions and of counted denials, ascending,
+// and the classes of those without an outcome. Other denials are in Exact.begun.
+type together struct {
+	admitted, denied []int32
+	unknown          []int
+}
+
+// send returns the requests h.All[first:last], which begin at one instant.
+func (x *Exact) send(first, last int) (out together) {
+	for i := first; i < last; i++ {
+		switch ev := &x.h.All[i]; {
+		case ev.Outcome == timeline.Allowed:
+			out.admitted = append(out.admitted, x.rank[i])
+		case ev.Outcome == timeline.Unknown:
+			out.unknown = append(out.unknown, int(x.class[i]))
+		case x.Counted:
+			out.denied = append(out.denied, x.rank[i])
+		default:
+			x.await(int(x.class[i]), ev.End*x.Scale)
+		}
 	}
+	slices.Sort(out.admitted)
+	slices.Sort(out.denied)
+	return out
 }
 
 // countsOf returns the number that lists gives to the counts of m.

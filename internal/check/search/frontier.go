@@ -282,6 +282,8 @@ func (f *frontier) latest(one, other int32) int32 {
 type lists struct {
 	ids map[string]int32
 	at  []string
+	// size is the length of all strings together.
+	size int
 	// less caches the results of without, added those of with.
 	less  map[[2]int32]int32
 	added map[[2]int32]int32
@@ -299,17 +301,23 @@ type sortedList struct {
 	numbers int32
 }
 
-// listsCap is the number of lists from which on forget drops those that no branch uses.
-const listsCap = 1 << 14
+// From listsCap lists on, or listsSize bytes of them, forget drops those that no branch uses. A search that
+// needs mostLists bytes between two instants at which requests begin gives up: each of a thousand requests in
+// flight is in each of its lists.
+const (
+	listsCap  = 1 << 14
+	listsSize = 16 << 20
+	mostLists = 256 << 20
+)
 
 func newLists(class func(rank int32) int8) lists {
 	return lists{ids: map[string]int32{"": 0}, at: []string{""}, less: map[[2]int32]int32{},
 		added: map[[2]int32]int32{}, class: class}
 }
 
-// forget drops the lists that no branch of spots uses, once there are listsCap, and numbers the others anew.
+// forget drops the lists that no branch of spots uses, once there are many, and numbers the others anew.
 func (l *lists) forget(spots []spot) {
-	if clear(l.added); len(l.at) < listsCap {
+	if clear(l.added); len(l.at) < listsCap && l.size < listsSize {
 		return
 	}
 	old := l.at
@@ -330,6 +338,7 @@ func (l *lists) id(list []byte) int32 {
 	}
 	id := int32(len(l.at))
 	s := string(list)
+	l.size += len(s)
 	l.ids[s] = id
 	l.at = append(l.at, s)
 	return id
@@ -374,17 +383,23 @@ func (l *lists) sort(list int32) *sortedList {
 	return s
 }
 
-// with returns the ascending list with v inserted.
-func (l *lists) with(list, v int32) int32 {
-	key := [2]int32{list, v}
+// with returns a list with more inserted; both ascend. Until the next forget, kind stands for more.
+func (l *lists) with(list int32, more []int32, kind int32) int32 {
+	if len(more) == 0 {
+		return list
+	}
+	key := [2]int32{list, kind}
 	id, ok := l.added[key]
 	if !ok {
+		l.buf = l.buf[:0]
 		at := l.at[list]
-		k := len(at) / 4
-		for k > 0 && indexAt(at, k-1) > v {
-			k--
+		for _, v := range more {
+			for at != "" && indexAt(at, 0) < v {
+				l.buf, at = append(l.buf, at[:4]...), at[4:]
+			}
+			l.buf = appendIndex(l.buf, v)
 		}
-		l.buf = append(appendIndex(append(l.buf[:0], at[:4*k]...), v), at[4*k:]...)
+		l.buf = append(l.buf, at...)
 		id = l.id(l.buf)
 		l.added[key] = id
 	}

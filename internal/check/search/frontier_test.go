@@ -11,11 +11,9 @@ import (
 func TestRanksAreComparedByClass(t *testing.T) {
 	l := newLists(func(rank int32) int8 { return int8(rank % 2) })
 	f := newFrontier(&l)
-	list := func(ranks ...int32) (id int32) {
-		for _, v := range ranks {
-			id = l.with(id, v)
-		}
-		return id
+	list := func(ranks ...int32) int32 {
+		clear(l.added)
+		return l.with(0, ranks, 0)
 	}
 	for _, c := range []struct {
 		one, other int32
@@ -38,6 +36,27 @@ func TestRanksAreComparedByClass(t *testing.T) {
 	}
 	if got := f.latest(list(1, 2, 4), list(0, 3, 6)); l.at[got] != l.at[list(2, 3, 6)] {
 		t.Errorf("got %x, want the later of each class", l.at[got])
+	}
+}
+
+// TestRequestsAreInsertedTogether: a list with others inserted ascends, and no list between the two is kept.
+func TestRequestsAreInsertedTogether(t *testing.T) {
+	l := newLists(nil)
+	some := l.with(0, []int32{2, 5, 7}, 0)
+	for kind, c := range []struct{ more, want []int32 }{
+		{[]int32{1, 3, 9}, []int32{1, 2, 3, 5, 7, 9}}, {[]int32{6}, []int32{2, 5, 6, 7}},
+		{nil, []int32{2, 5, 7}},
+	} {
+		clear(l.added)
+		before := len(l.at)
+		got := l.at[l.with(some, c.more, int32(kind))]
+		var want []byte
+		for _, v := range c.want {
+			want = appendIndex(want, v)
+		}
+		if got != string(want) || len(l.at) > before+1 {
+			t.Errorf("%v: got %x and %d lists more, want %x", c.more, got, len(l.at)-before, want)
+		}
 	}
 }
 
