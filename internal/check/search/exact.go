@@ -262,8 +262,8 @@ func (x *Exact) await(class int, deadline int64) {
 	x.begun[class] = list
 }
 
-// together are requests that are sent at one instant: the ranks of admissions and of counted denials, ascending,
-// and the classes of those without an outcome. Other denials are in Exact.begun.
+// together are requests that are sent at one instant: the ranks of admissions and of counted denials,
+// ascending, and the classes of those without an outcome. Other denials are in Exact.begun.
 type together struct {
 	admitted, denied []int32
 	unknown          []int
