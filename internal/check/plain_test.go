@@ -1,8 +1,10 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"time"
 
@@ -105,5 +107,44 @@ func TestManyAtOnceAreExplained(t *testing.T) {
 		if 100*found < 75*all {
 			t.Errorf("%s: %d of %d explained, want three quarters of them", algorithm, found, all)
 		}
+	}
+}
+
+// TestLogsOfRightBucketsAreExplained: requests of a client that asks for as much as a bucket gives, each
+// decided early in an interval of a tenth of a second, as logs have them, are explained without a search. A
+// bucket that admits more is not.
+func TestLogsOfRightBucketsAreExplained(t *testing.T) {
+	limit := mustLimit(t, "token-bucket,rate=50/s,burst=21")
+	explained := func(burst float64, seed uint64) bool {
+		r := rand.New(rand.NewPCG(soakSeed+59, seed))
+		tl, level, clock := &timeline.Timeline{}, burst, 0.0
+		for i := range 2000 {
+			wait := r.ExpFloat64() / 50
+			clock, level = clock+wait, min(burst, level+50*wait)
+			at := time.Duration(clock * float64(time.Second))
+			o := timeline.Observation{Answered: true, Outcome: timeline.Denied}
+			if level >= 1 {
+				level, o.Outcome = level-1, timeline.Allowed
+			}
+			o.Seq, o.Cost, o.FirstByte = i, 1, at+100*time.Millisecond
+			o.Sent = max(0, at-time.Duration(r.IntN(20_000_000)))
+			tl.Observations = append(tl.Observations, o)
+		}
+		slices.SortStableFunc(tl.Observations,
+			func(a, b timeline.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
+		h := NewCase(history.RecordingOf(tl), limit, Options{}).Parts[0].Histories[0]
+		return search.Simply(h, limit, []int64{0})
+	}
+	right, wrong := 0, 0
+	for seed := range uint64(20) {
+		if explained(21, seed) {
+			right++
+		}
+		if explained(60, seed) {
+			wrong++
+		}
+	}
+	if right < 20 || wrong > 0 {
+		t.Errorf("%d of 20 right buckets explained, and %d larger ones", right, wrong)
 	}
 }

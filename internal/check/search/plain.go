@@ -23,7 +23,7 @@ func (x *Exact) Dear(h *history.History) bool {
 }
 
 // Simply tries to find an explanation of h without a search: every request is decided in the middle of its
-// interval, or always at its beginning, or always at its end.
+// interval, or always at its beginning, or always at its end, or as soon as the limiter answers so.
 //
 // True: an explanation was found, so no search can refute h. False: not known. A request without an outcome
 // is taken never to have arrived. at are the phases of the policies, in nanoseconds. Cost: O(n log n).
@@ -33,7 +33,7 @@ func Simply(h *history.History, limit spec.Limit, at []int64) bool {
 		return false
 	}
 	answer := func(h *history.History, decisions []decision) bool { return answers(lim, h, decisions) }
-	return plainly(h, answer)
+	return plainly(h, answer) || soon(h, lim)
 }
 
 // plainly tells whether h is explained with every request decided at the same part of its interval.
