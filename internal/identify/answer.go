@@ -147,7 +147,10 @@ func (x answer) list(res *Result) {
 			res.Out = append(res.Out, k.Text)
 		}
 	}
-	slices.SortStableFunc(res.Found, func(a, b Candidate) int { return cmp.Compare(odd(a), odd(b)) })
+	open := func(c Candidate) float64 { return c.Measured.Burst.Hi - c.Measured.Burst.Lo }
+	slices.SortStableFunc(res.Found, func(a, b Candidate) int {
+		return cmp.Or(cmp.Compare(odd(a), odd(b)), cmp.Compare(open(a), open(b)))
+	})
 	if len(x.regions) > 0 && len(res.Found) == 1 {
 		for _, e := range x.byTheSecond(x.regions[0]) {
 			w := e.Limit[0].Rate.Per

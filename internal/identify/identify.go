@@ -195,7 +195,6 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 	}
 	switch {
 	case x.queue.without != nil && !x.queueExplains():
-		x.queue.unlike = x.regions
 		x.noQueue()
 		return true, false
 	case len(x.regions) == 0:

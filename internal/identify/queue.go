@@ -20,8 +20,6 @@ type queueing struct {
 	// without are the kinds that delay no answers, while admitted requests are supposed to wait in a queue;
 	// nil where none is supposed.
 	without []*Region
-	// unlike are the queues that did not explain the delays.
-	unlike []*Region
 	// passing is how many requests pass a queue without waiting.
 	passing int64
 }
@@ -211,7 +209,6 @@ func (x *search) doubtQueue() {
 	if x.queue.without == nil || x.recorded() || x.tl.Counts().Denied == 0 || x.queueExplains() {
 		return
 	}
-	x.queue.unlike = x.regions
 	x.noQueue()
 	x.narrow(ManyAsked)
 }
