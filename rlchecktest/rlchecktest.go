@@ -34,7 +34,7 @@ func Handler(t *testing.T, h http.Handler, spec string, options ...Option) {
 }
 
 // Make is [Handler] for a handler that starts goroutines or timers: build is called in the bubble, once for
-// each scenario. What it started may go on when the scenario is over.
+// each scenario and once before. What it started may go on when the scenario is over.
 func Make(t *testing.T, build func() http.Handler, spec string, options ...Option) {
 	t.Helper()
 	c := newConfig(t, spec, options)

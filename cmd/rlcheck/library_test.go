@@ -61,6 +61,31 @@ func TestOtherLanguagesJudge(t *testing.T) {
 	}
 }
 
+// TestTheGatewayExampleCompiles: the conformance test of docs/library.md stands in a module of its own, which
+// RLCHECK_SOAK compiles.
+func TestTheGatewayExampleCompiles(t *testing.T) {
+	doc, err := os.ReadFile(filepath.Join("..", "..", "docs", "library.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join("..", "..", "internal", "live", "testdata", "gatewayapi")
+	test, err := os.ReadFile(filepath.Join(dir, "conformance_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, code, found := strings.Cut(string(doc), "```go\nvar RateLimitConformance")
+	code, _, _ = strings.Cut(code, "```")
+	if !found || !strings.Contains(string(test), "var RateLimitConformance"+code) {
+		t.Error("docs/library.md and conformance_test.go differ")
+	}
+	if os.Getenv("RLCHECK_SOAK") == "" {
+		return
+	}
+	if out, err := exec.Command("go", "-C", dir, "vet", ".").CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
 // write writes a file, and the folders that it is in.
 func write(t *testing.T, name, text string) {
 	t.Helper()
