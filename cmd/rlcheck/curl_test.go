@@ -98,7 +98,7 @@ func FuzzParse(f *testing.F) {
 		case !errors.As(err, &e) || e.What == "" || e.Why == "":
 			t.Fatalf("got %v, want an *Error with what and why", err)
 		}
-		if strings.Contains(text, "\r\n") || !utf8.ValidString(text) {
+		if strings.ContainsAny(text, "\r\x00") || !utf8.ValidString(text) { // bash drops NUL
 			return
 		}
 		words := strings.Fields(text)
