@@ -303,6 +303,7 @@ func TestWaitsThatAreToldOtherwise(t *testing.T) {
 		{"an instant", fmt.Sprint("X-Ratelimit-Reset=", start.Unix()+3), 900, fail,
 			"reset (x-ratelimit): 2.999"},
 		{"the next of two resets", `Ratelimit="a";r=0;t=60,"b";r=0;t=2`, 2001, pass, ""},
+		{"the next reset is stated first", `Ratelimit="a";r=0;t=2,"b";r=0;t=60`, 2001, pass, ""},
 		{"RateLimit", `Ratelimit="a";r=0;t=2`, 900, fail, "reset (ratelimit-08)"},
 		{"a reset beside what is no wait", "after=soon X-Ratelimit-Reset=3", 900, fail,
 			"reset (x-ratelimit)"},
