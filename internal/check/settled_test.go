@@ -183,6 +183,20 @@ func TestWhatASettlingLimiterMayDo(t *testing.T) {
 				"least 60 of 100 units were charged or reserved before it"},
 		"a denial of unknown cost may not have fitted": {"fixed-window,rate=100/1h,phase=0s",
 			[]asked{{0, 2, 60, true}, {100, 102, timeline.CostUnknown, false}}, result.Pass, ""},
+		"five at once spend 663 of 100 (BerriAI/litellm#18730)": {
+			"fixed-window,rate=100/1m,phase=0s,reserve=58,linger=1ms",
+			[]asked{{0, 1000, 58, true}, {1, 1000, 80, true}, {2, 1000, 175, true}, {3, 1000, 175, true},
+				{4, 1000, 175, true}}, result.Fail, "request #4 was allowed although less than the 58 units " +
+				"that it reserves were left: at least 58 of 100 units were charged or reserved before it"},
+		"without a reserve they are in debt (BerriAI/litellm#18730)": {
+			"fixed-window,rate=100/1m,phase=0s,charge=completion,linger=1ms",
+			[]asked{{0, 1000, 58, true}, {1, 1000, 80, true}, {2, 1000, 175, true}, {3, 1000, 175, true},
+				{4, 1000, 175, true}, {1100, 1101, 1, false}}, result.Pass, ""},
+		"150 tokens count as one (wso2/api-platform#2932)": {
+			"fixed-window,rate=30/1h,phase=0s,charge=completion,linger=1ms",
+			[]asked{{0, 2, 150, true}, {100, 101, 150, true}}, result.Fail,
+			"request #1 was allowed although less than one unit was left: at least 150 of 30 units were " +
+				"charged before it"},
 		"requests are counted beside costs": {"fixed-window,rate=2/1h,phase=0s,unit=request + " + log,
 			[]asked{{0, 2, 10, true}, {100, 102, 10, true}, {200, 201, 10, false}}, result.Pass, ""},
 		"requests are not counted": {"fixed-window,rate=2/1h,phase=0s,unit=request + " + log,
