@@ -59,11 +59,13 @@ func (s *Scenario) Coarse() (why, mend string) {
 	}
 }
 
-// leastCost returns the least cost of a request, 0 without a request in memory.
+// leastCost returns the least cost of an admitted request, 0 without one in memory. The cost of a denied
+// request may not be told.
 func (s *Scenario) leastCost() (least int64) {
 	for i := range s.Timeline.Observations {
-		if c := s.Timeline.Observations[i].Cost; least == 0 || c < least {
-			least = c
+		o := &s.Timeline.Observations[i]
+		if o.Outcome == timeline.Allowed && (least == 0 || o.Cost < least) {
+			least = o.Cost
 		}
 	}
 	return least
