@@ -186,8 +186,9 @@ func TestWhatASettlingLimiterMayDo(t *testing.T) {
 		"five at once spend 663 of 100 (BerriAI/litellm#18730)": {
 			"fixed-window,rate=100/1m,phase=0s,reserve=58,linger=1ms",
 			[]asked{{0, 1000, 58, true}, {1, 1000, 80, true}, {2, 1000, 175, true}, {3, 1000, 175, true},
-				{4, 1000, 175, true}}, result.Fail, "request #4 was allowed although less than the 58 units " +
-				"that it reserves were left: at least 58 of 100 units were charged or reserved before it"},
+				{4, 1000, 175, true}}, result.Fail, "request #4 was allowed although less than the 58 " +
+				"units that it reserves were left: at least 58 of 100 units were charged or reserved " +
+				"before it"},
 		"without a reserve they are in debt (BerriAI/litellm#18730)": {
 			"fixed-window,rate=100/1m,phase=0s,charge=completion,linger=1ms",
 			[]asked{{0, 1000, 58, true}, {1, 1000, 80, true}, {2, 1000, 175, true}, {3, 1000, 175, true},
