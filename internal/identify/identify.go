@@ -330,6 +330,9 @@ func (x *search) settled(regions []*Region) bool {
 		if r.Kind.Paced {
 			slack, units = slack/time.Duration(h.Q2), int64(2*(x.tl.Header.Tick+x.trip())/h.T1)
 		}
+		if r.Kind.Queue { // its delays tell
+			slack = 0
+		}
 		return h.Single(slack, units)
 	})
 }

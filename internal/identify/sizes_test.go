@@ -327,3 +327,16 @@ func TestUsualLimitsOfAllSizes(t *testing.T) {
 		t.Errorf("got %s, want nine in ten named or listed first", &s)
 	}
 }
+
+// TestAFastQueueIsNamedExactly: 21 a second was named 22, as steps of a clock hide a part of 47 ms. Delays do
+// not.
+func TestAFastQueueIsNamedExactly(t *testing.T) {
+	limit, err := spec.Parse("leaky-bucket-queue,rate=21/s,queue=2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		var s score
+		s.add(t, limit, asked(t, limit, 296, false, 236, 100*time.Microsecond))
+	})
+}
