@@ -45,6 +45,8 @@ type checkFlags struct {
 	// ends: the end of an answer was recorded. timeless counts the outcomes without the time of an answer.
 	ends     bool
 	timeless int
+	// copied: it was said that the log has copies.
+	copied bool
 	// caches counts the answers that a cache gave.
 	caches headers.Caches
 	// only names the partitions to judge. Empty: all. found are those of them that were read. others are some

@@ -539,8 +539,8 @@ func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bo
 			"--complete if none is missing)", name)
 	}
 	tl := &timeline.Timeline{Header: l.Header}
-	for o := range l.All() {
+	return []*timeline.Timeline{tl}, l.Each(func(o *timeline.Observation) bool {
 		tl.Observations = append(tl.Observations, *o)
-	}
-	return []*timeline.Timeline{tl}, nil
+		return true
+	})
 }

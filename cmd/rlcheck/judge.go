@@ -257,17 +257,18 @@ func judgeLog(e *cli.Env, files []accesslog.File, f *checkFlags) (*result.Judgem
 	f.kept.header, f.kept.untimed, f.caches = l.Header, true, l.Caches
 	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches.Text())
 	at := 0
-	for o := range l.All() {
+	err = l.Each(func(o *timeline.Observation) bool {
 		garbage.Seen()
 		if !f.wants(o.Partition) {
-			continue
+			return true
 		}
-		if f.kept.add(o); f.judges.Observe(o) != nil {
-			at = o.Seq // Finish returns the error
-			break
+		if f.kept.add(o); f.judges.Observe(o) == nil {
+			return true
 		}
-	}
-	if at == 0 {
+		at = o.Seq
+		return false // Finish returns the error
+	})
+	if err == nil && at == 0 {
 		err = f.absent(name)
 	}
 	if err != nil {
@@ -276,15 +277,13 @@ func judgeLog(e *cli.Env, files []accesslog.File, f *checkFlags) (*result.Judgem
 	garbage.Judging()
 	j, err := f.judges.Finish()
 	if err == nil {
+		copyNote(e, l, f) // a large log is read again by now
 		if j.Verdict != result.Fail && l.Widest > longRequest && !f.Changed("decided-within") {
 			remark(e, f, true, fmt.Sprintf("a request may have been decided at any time of up to %s that it "+
 				"took, which hides much (if the limiter decides at its beginning, write "+
 				"--decided-within 50ms)", l.Widest.Round(time.Millisecond)))
 		}
-		_ = f.kept.Around(j, func(take func(*timeline.Observation) bool) error {
-			l.All()(take)
-			return nil
-		})
+		_ = f.kept.Around(j, l.Each) // a report without pictures says so
 		if j.Verdict == result.Fail && !f.Changed("log-partition") {
 			remark(e, f, true, "clients were told apart by address: if the limiter has another key, such as "+
 				"X-Api-Key, the FAIL means nothing (name the key with --log-partition)")

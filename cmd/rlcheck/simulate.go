@@ -283,12 +283,11 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 		if err != nil {
 			return timeline.Header{}, err
 		}
-		for o := range l.All() {
-			if stop = take(l.Header, o); stop != nil {
-				break
-			}
-		}
-		return withoutCached(l.Header, l.Caches), stop
+		err = l.Each(func(o *timeline.Observation) bool {
+			stop = take(l.Header, o)
+			return stop == nil
+		})
+		return withoutCached(l.Header, l.Caches), errors.Join(err, stop)
 	}
 	open := map[string]opener{"ndjson": timeline.NewReader,
 		"csv": timeline.NewCSVReader}[f.read.Format]

@@ -141,7 +141,8 @@ type Log struct {
 	Flaws []string
 	// Edges is how many of the skipped lines are the first or last ones of a file.
 	Edges int
-	// Copies counts requests whose lines are equal to an earlier one, FirstCopy is the first.
+	// Copies counts requests whose lines are equal to an earlier one, FirstCopy is the first. If the log is
+	// read again, they are counted then.
 	Copies, FirstCopy int
 	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
 	Unnamed map[int]int
@@ -156,12 +157,18 @@ type Log struct {
 	// Absent names the fields of conditions (Options.Match) that no request of the log has. May be nil.
 	Absent []string
 
-	// records ascend by their beginning, and names has the name of each partition. zero is the Unix time of
-	// zero.
+	// records ascend by their beginning, and names has the name of each partition. Both are empty if the log
+	// can be read again. zero is the Unix time of zero.
 	records []record
 	names   []string
 	zero    int64
+	order   survey
+	again   *again
+	copies  copies
 	eras    []era
+	// lone are the partitions all of whose requests are left out. left is the number of these requests.
+	lone []bool
+	left int
 }
 
 // record is what is kept of one request.
@@ -177,34 +184,29 @@ type record struct {
 }
 
 // Len returns the number of requests.
-func (l *Log) Len() int { return len(l.records) }
+func (l *Log) Len() int { return l.order.n - l.left }
 
-// All returns the observations, ascending by Sent, and by line if they began at the same instant. Seq is the
-// number of the line. Each observation is overwritten by the next.
+// without tells whether a request is left out.
+func (l *Log) without(rec record) bool {
+	return int(rec.partition) < len(l.lone) && l.lone[rec.partition]
+}
+
+// All returns the observations of a log that Read returned, ascending by Sent, and by line if they began at
+// the same instant. Seq is the number of the line. Each observation is overwritten by the next.
 func (l *Log) All() iter.Seq[*timeline.Observation] {
 	return func(yield func(*timeline.Observation) bool) {
 		var o timeline.Observation
 		for i := range l.records {
-			if l.fill(&o, &l.records[i]); !yield(&o) {
+			if l.observation(i, &o); !yield(&o) {
 				return
 			}
 		}
 	}
 }
 
-// fill fills in the observation of a request.
-func (l *Log) fill(o *timeline.Observation, rec *record) {
-	sent := time.Duration(rec.from - l.zero)
-	*o = timeline.Observation{Arrival: timeline.Arrival{Seq: int(rec.line),
-		Partition: l.named(l.names[rec.partition], rec.line), At: sent, Cost: rec.cost},
-		Sent: sent, FirstByte: time.Duration(rec.to - l.zero), Answered: rec.status > 0,
-		Status: int(rec.status), Outcome: rec.outcome}
-	if rec.done != 0 {
-		o.Done = time.Duration(rec.done - l.zero)
-	}
-	if !o.Answered {
-		o.Error = "unanswered"
-	}
+func (l *Log) observation(i int, o *timeline.Observation) {
+	rec := &l.records[i]
+	l.fill(o, rec, partitionOf(l.names, rec.partition))
 }
 
 // StatusOutcome returns what a status in a log says by itself: 2xx, 304 and 101 are Allowed, 429 is Denied,
@@ -252,12 +254,12 @@ func Began(in io.Reader, o Options) (ns int64, ok bool) {
 	if err != nil {
 		return 0, false
 	}
-	r.beginning = true
-	_ = r.files([]File{{"", in}}) // what is wrong shows when it is read whole
-	if len(r.out.records) == 0 {
-		return 0, false
+	r.keep = func(rec record) bool {
+		ns, ok = rec.from, true
+		return false
 	}
-	return r.out.records[0].from, true
+	_ = r.files([]File{{"", in}}) // what is wrong shows when it is read whole
+	return ns, ok
 }
 
 // files reads the files of a log.
@@ -269,7 +271,9 @@ func (r *reader) files(files []File) error {
 		if r.out.Ends = append(r.out.Ends, lines+n); err != nil {
 			return err
 		}
-		lines += n
+		if lines += n; r.enough {
+			return nil
+		}
 	}
 	return r.finish(lines)
 }

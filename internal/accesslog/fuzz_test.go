@@ -42,6 +42,7 @@ func FuzzRead(f *testing.F) {
 		l, err := Read(bytes.NewReader(text), "x", fuzzed(i))
 		if err == nil {
 			sound(t, l)
+			equalToRead(t, text, fuzzed(i))
 			return
 		}
 		var bad *OptionError

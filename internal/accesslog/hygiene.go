@@ -126,8 +126,8 @@ func (h *hygiene) stepped(s span, number int) {
 	h.lastLine = s.end
 }
 
-// flaws says what is wrong with a log that was read. It returns how copies of lines are known.
-func (l *Log) flaws(r *reader) copies {
+// flaws says what is wrong with a log that was read.
+func (l *Log) flaws(r *reader) {
 	h := &r.hygiene
 	say := func(line int, format string, a ...any) {
 		text := fmt.Sprintf(format, a...)
@@ -150,13 +150,13 @@ func (l *Log) flaws(r *reader) copies {
 	}
 	l.Edges, l.Lossy = h.cut, l.Lossy || h.cut > 0 && r.o.Complete
 	l.steps(h, say)
-	if len(r.out.records) > 3 && r.longest > 10*max(r.lastEnd-r.firstTo, second) && r.o.MaxDuration == 0 {
+	l.copies = copies{fine: h.fine <= millisecond || r.row.unique,
+		doubled: h.parity == 0 && h.distinct >= mostChance}
+	if l.order.n > 3 && r.longest > 10*max(r.lastEnd-r.firstTo, second) && r.o.MaxDuration == 0 {
 		say(0, "a request took up to %s in a log of %s: if its unit is another, name it (--columns "+
 			"NAME=FIELD:ms)", time.Duration(r.longest).Round(time.Millisecond),
 			time.Duration(r.lastEnd-r.firstTo).Round(time.Millisecond))
 	}
-	return copies{fine: h.fine <= millisecond || r.row.unique,
-		doubled: h.parity == 0 && h.distinct >= mostChance}
 }
 
 // steps finds out where the clock was set back.

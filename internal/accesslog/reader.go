@@ -41,10 +41,12 @@ type reader struct {
 	numbers map[string]uint32 // by value
 	clients map[string]uint32 // by name
 	cache   cacheTold
+	order   survey
 	unnamed map[int]int
-	// beginning: nothing is read after the first request.
-	beginning bool
-	problems  problems
+	// keep takes a request instead of out. If it returns false, nothing more is read.
+	keep     func(rec record) bool
+	enough   bool
+	problems problems
 	hygiene
 	joiner
 	wraps []wrap
@@ -193,7 +195,7 @@ func (r *reader) readAll(in io.Reader, base int) (int, error) {
 		if err := r.line(line, base+number, ended); err != nil {
 			return number, err
 		}
-		if r.beginning && len(r.out.records) > 0 || r.problems.final {
+		if r.enough || r.problems.final {
 			return number, r.problems.err()
 		}
 	}
@@ -365,9 +367,9 @@ func (r *reader) take(line []byte, number int) flaw {
 	if known, f := r.client(); !known || f.found() {
 		return f
 	}
-	if len(r.out.records) == maxRequests || number > math.MaxUint32 {
-		return flaw{what: fmt.Sprintf("request %d", len(r.out.records)+1),
-			why: "more cannot be held in memory", mend: "split the log by time", final: true}
+	if r.keep == nil && len(r.out.records) == maxRequests || number > math.MaxUint32 {
+		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more cannot be held in memory",
+			mend: "split the log by time", final: true}
 	}
 	hits := r.out.Caches.Hits
 	rec := r.record(s, status, sure, uint32(number))
@@ -445,7 +447,12 @@ func (r *reader) add(rec record) {
 	if rec.done != 0 {
 		r.out.Whole++
 	}
-	r.out.records = append(r.out.records, rec)
+	r.order.add(rec.from)
+	if r.keep == nil {
+		r.out.records = append(r.out.records, rec)
+	} else if !r.keep(rec) {
+		r.enough = true
+	}
 }
 
 // client tells whether it is known whose request the line is, and what is wrong with that name. It counts a
@@ -552,11 +559,11 @@ func (r *reader) finish(last int) error {
 	_, lone := r.lone()
 	switch n := r.out.Lines; {
 	case r.problems.count > 0:
-	case len(r.out.records) > lone && !r.stated:
+	case r.order.n > lone && !r.stated:
 		r.problems.add(timeline.ParseError{Line: last, What: "no status",
 			Why:  fmt.Sprintf("none of %d lines has %q, so no outcome is known", n, r.t.name(slotStatus)),
 			Mend: "log it, or name the member that has it with --columns"})
-	case len(r.out.records) > lone:
+	case r.order.n > lone:
 	case n > 0 && r.out.Skipped == n && !r.o.SkipBad:
 		r.problems.add(*r.out.FirstSkipped)
 		r.problems.list[0].More = n - 1
@@ -605,18 +612,17 @@ func (r *reader) log() *Log {
 	l := &out
 	slices.SortFunc(l.records,
 		func(a, b record) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
-	l.Unnamed, l.Absent = r.unnamed, r.absent()
-	l.zero = time.Unix(0, l.records[0].from).Unix() * second // the whole second before it
-	lone, left := r.lone()
-	l.Unmatched += left
-	l.records = slices.DeleteFunc(l.records,
-		func(rec record) bool { return lone != nil && lone[rec.partition] })
+	l.order, l.Unnamed, l.Absent = r.order, r.unnamed, r.absent()
+	l.lone, l.left = r.lone()
+	l.Unmatched += l.left
+	l.records = slices.DeleteFunc(l.records, l.without)
 	for i, d := range r.doubts {
 		if d.sure {
 			l.Doubtful += r.doubts[i].perhaps
 		}
 	}
 	l.Respelled = len(r.numbers) - len(l.names)
+	l.zero = time.Unix(0, l.order.first).Unix() * second // the whole second before it
 	l.Header = timeline.Header{Started: time.Unix(0, l.zero).UTC(), WallError: r.o.WallError}
 	if r.row.relative {
 		l.Header.Started = time.Time{}
@@ -624,8 +630,7 @@ func (r *reader) log() *Log {
 	if r.whole {
 		l.names = []string{""}
 	}
-	marks := l.flaws(r)
-	if !r.o.Complete {
+	if l.flaws(r); !r.o.Complete {
 		took := max(usualLongest, r.longest, int64(r.o.MaxDuration)) + second // a second for lags
 		from := r.firstTo
 		if r.late > 0 {
@@ -637,6 +642,7 @@ func (r *reader) log() *Log {
 		}
 	}
 	l.Lossy = l.Lossy || !r.o.Complete && r.row.lossy || len(l.eras) > 0
+	marks := l.copies
 	for i := range l.records {
 		marks.mark(l, &l.records[i])
 	}

@@ -115,11 +115,11 @@ func sound(t testing.TB, l *Log) {
 	}
 }
 
-// Timeline returns all observations of a log, some 200 bytes each.
+// Timeline returns all observations of a log that Read returned in memory, some 200 bytes each.
 func (l *Log) Timeline() *timeline.Timeline {
 	tl := &timeline.Timeline{Header: l.Header, Observations: make([]timeline.Observation, len(l.records))}
 	for i := range tl.Observations {
-		l.fill(&tl.Observations[i], &l.records[i])
+		l.observation(i, &tl.Observations[i])
 	}
 	return tl
 }
