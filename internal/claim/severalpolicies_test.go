@@ -141,6 +141,8 @@ func TestEachOfSeveralPoliciesIsJudged(t *testing.T) {
 			result.Pass},
 		{"limits", right, QuotaExpect{Limit: true}, result.Pass},
 		{"the one that denied", right, QuotaExpect{Denials: true}, result.Pass},
+		{"the second one denied", but(3, twice(3, 30, 429, 1, 2, 0, 60)), QuotaExpect{Denials: true},
+			result.Pass},
 		{"one that did not deny", but(3, twice(3, 30, 429, 1, 2, 5, 60)), QuotaExpect{Denials: true},
 			result.Fail},
 	} {
