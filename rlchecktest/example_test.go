@@ -44,9 +44,11 @@ var quick = rlchecktest.Only("burst", "race")
 
 // run runs a test function as go test does, and tells whether it passed.
 func run(test func(t *testing.T)) {
-	verbose := flag.Lookup("test.v").Value.String()
-	_ = flag.Set("test.v", "false") // the flag exists
-	defer func() { _ = flag.Set("test.v", verbose) }()
+	for name, value := range map[string]string{"test.v": "false", "test.count": "1"} { // the flags exist
+		before := flag.Lookup(name).Value.String()
+		_ = flag.Set(name, value)
+		defer func() { _ = flag.Set(name, before) }()
+	}
 	every := func(string, string) (bool, error) { return true, nil }
 	fmt.Println("passed:", testing.RunTests(every, []testing.InternalTest{{Name: "TestLimiter", F: test}}))
 }
