@@ -43,7 +43,8 @@ func TestNoSizeOfALimitIsAMistake(t *testing.T) {
 	for _, limit := range []string{"fixed-window,rate=600/1m", "fixed-window,rate=1000/1h",
 		"token-bucket,rate=5000/1h,burst=100", "token-bucket,rate=100000/1h,burst=2000",
 		"fixed-window,rate=10000/720h", "sliding-window-log,rate=5/15m",
-		"token-bucket,rate=10000/s,burst=5000", "fixed-window,rate=100000000/8000h"} {
+		"token-bucket,rate=10000/s,burst=5000", "fixed-window,rate=100000000/8000h",
+		"token-bucket,rate=330000/1h,burst=5000"} {
 		for _, name := range names {
 			s := sized(t, strings.TrimSuffix(name, ".yaml"), limit, "10m")
 			if s.Unmet() != "" {

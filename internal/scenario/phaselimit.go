@@ -49,7 +49,7 @@ func phaseLimitKind() kind[*phaseLimit] {
 }
 
 // resolveLimit completes the limit of a phase.
-func (p *phaseDraft) resolveLimit(d *decoder, s *Scenario) {
+func (p *phaseDraft) resolveLimit(s *Scenario) {
 	l := p.limit
 	p.Limit, p.OwnLimit, p.Unlimited, p.Barred = s.Limit, l.given(), l.none, l.zero
 	switch {
@@ -58,11 +58,9 @@ func (p *phaseDraft) resolveLimit(d *decoder, s *Scenario) {
 	case l.times.num > 0:
 		p.Limit = scaled(s.Limit, l.times)
 		if _, err := reference.NewLimit(p.Limit); err != nil {
-			at := p.at.Get("limit")
-			d.add(at, tree.Quote(at.Text), err.Error(), "")
+			s.Lacks = fmt.Sprintf("phase %q needs %s the limit: %v", p.Name, p.at.Get("limit").Text, err)
 			p.Limit = s.Limit
-		}
-		if p.Limit.Full() == s.Limit.Full() && l.times.num != l.times.den {
+		} else if p.Limit.Full() == s.Limit.Full() && l.times.num != l.times.den {
 			s.Lacks = fmt.Sprintf("phase %q needs another limit, and %s of %s is as many again", p.Name,
 				p.at.Get("limit").Text, text.Plural(int(s.Limit.Full()), "unit"))
 		}

@@ -17,7 +17,7 @@ import (
 
 // resolve turns the multiples of a phase into numbers.
 func (p *phaseDraft) resolve(d *decoder, s *Scenario) {
-	p.resolveLimit(d, s)
+	p.resolveLimit(s)
 	n := p.at
 	own := max(1, p.cost.resolve(d, n.Get("cost"), boundsOf(budget(p.Limit), 1), 1))
 	p.Cost, p.Priced = int64(own*max(1, s.Cost.Each)), own > 1
