@@ -120,7 +120,7 @@ func inOrder(requests []Request) []int {
 }
 
 var (
-	errNoTime   = errors.New("Sent is the zero time (set it just before the request leaves)")
+	errNoTime   = errors.New("it was sent at the zero time (set Sent just before the request leaves)")
 	errBackward = errors.New("it was answered before it was sent (take both times from one clock)")
 	errCost     = errors.New("its cost is negative")
 )

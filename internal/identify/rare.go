@@ -371,7 +371,7 @@ func (x rarities) pairsOf(r *Region, first spec.Policy) (out []Candidate) {
 			}
 		}
 		if len(all) > 0 {
-			out = append(out, x.pair(answer{x.search}.measured(r), Candidate{Text: f.text}, all))
+			out = append(out, x.pair(answer(x).measured(r), Candidate{Text: f.text}, all))
 		}
 	}
 	return out
