@@ -110,7 +110,7 @@ func scripts(t *testing.T) []string {
 }
 
 // long are scripts that take two seconds of CPU each, half as much as all others of a short run.
-var long = []string{"identify_names", "report_only", "run_abuse", "run_fresh_quota"}
+var long = []string{"identify_names", "report_only", "run_abuse", "run_beside", "run_fresh_quota"}
 
 // condition knows [root], [devfull] (there is a device that is always full) and [mount] (private mounts are
 // allowed).
