@@ -230,7 +230,7 @@ func (s sides) unreached(a timeline.Attribute) string {
 		return "not answered"
 	}
 	elsewhere := a.IsPath() || a == timeline.QueryString || a == timeline.HostName || a == timeline.HostPort
-	if a == timeline.Leaves && len(admitted) > 0 && !slices.ContainsFunc(admitted, left) {
+	if a == timeline.Leaves && !slices.ContainsFunc(slices.Concat(admitted, plain), unhurried) {
 		return "each answer was whole with its head, so no client could leave before (name a route with a " +
 			"long or slow answer)"
 	}
@@ -247,6 +247,9 @@ func (s sides) unreached(a timeline.Attribute) string {
 
 // left tells whether the client left before the answer to an admitted request was whole.
 func left(o *timeline.Observation) bool { return o.Done == 0 }
+
+// unhurried tells whether the client left, or could have: more of the answer came after its head.
+func unhurried(o *timeline.Observation) bool { return left(o) || o.Done > o.FirstByte }
 
 // returned tells whether a request was sent after a client had left.
 func (s sides) returned() bool {
