@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -230,7 +231,8 @@ func (s sides) unreached(a timeline.Attribute) string {
 		return "not answered"
 	}
 	elsewhere := a.IsPath() || a == timeline.QueryString || a == timeline.HostName || a == timeline.HostPort
-	if a == timeline.Leaves && !slices.ContainsFunc(slices.Concat(admitted, plain), unhurried) {
+	if a == timeline.Leaves && !slices.ContainsFunc(admitted, left) &&
+		(len(admitted) > 0 || !slices.ContainsFunc(plain, slow)) {
 		return "each answer was whole with its head, so no client could leave before (name a route with a " +
 			"long or slow answer)"
 	}
@@ -248,8 +250,9 @@ func (s sides) unreached(a timeline.Attribute) string {
 // left tells whether the client left before the answer to an admitted request was whole.
 func left(o *timeline.Observation) bool { return o.Done == 0 }
 
-// unhurried tells whether the client left, or could have: more of the answer came after its head.
-func unhurried(o *timeline.Observation) bool { return left(o) || o.Done > o.FirstByte }
+// slow tells whether a client could have left before an answer was whole. It is not said of answers that were
+// read a little later than they came.
+func slow(o *timeline.Observation) bool { return o.Done > o.FirstByte+10*time.Millisecond }
 
 // returned tells whether a request was sent after a client had left.
 func (s sides) returned() bool {
