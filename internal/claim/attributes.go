@@ -231,8 +231,7 @@ func (s sides) unreached(a timeline.Attribute) string {
 		return "not answered"
 	}
 	elsewhere := a.IsPath() || a == timeline.QueryString || a == timeline.HostName || a == timeline.HostPort
-	if a == timeline.Leaves && !slices.ContainsFunc(admitted, left) &&
-		(len(admitted) > 0 || !slices.ContainsFunc(plain, slow)) {
+	if a == timeline.Leaves && couldNotLeave(admitted, plain) {
 		return "each answer was whole with its head, so no client could leave before (name a route with a " +
 			"long or slow answer)"
 	}
@@ -249,6 +248,14 @@ func (s sides) unreached(a timeline.Attribute) string {
 
 // left tells whether the client left before the answer to an admitted request was whole.
 func left(o *timeline.Observation) bool { return o.Done == 0 }
+
+// couldNotLeave tells whether no client left before an answer was whole, nor could have.
+func couldNotLeave(admitted, plain []*timeline.Observation) bool {
+	if len(admitted) > 0 {
+		return !slices.ContainsFunc(admitted, left)
+	}
+	return !slices.ContainsFunc(plain, slow)
+}
 
 // slow tells whether a client could have left before an answer was whole. It is not said of answers that were
 // read a little later than they came.
