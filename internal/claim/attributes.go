@@ -47,22 +47,20 @@ func (r *recording) attributes(e *Expect) result.Claim {
 		}
 		c.Compared = append(c.Compared, row)
 	}
-	controls := 0 // requests of these do not differ, so they are no chance
-	count := func(observed ...string) int {
-		n := 0
-		for _, row := range c.Compared {
-			if slices.Contains(observed, row.Observed) {
-				n++
-				switch timeline.Attribute(row.Attribute) {
-				case timeline.Nothing, timeline.OneConnection:
-					controls++
-				}
-			}
+	var shared, apart, differ int
+	for _, row := range c.Compared {
+		switch row.Observed {
+		case string(OneQuota), refused:
+			shared++
+		case string(TwoQuotas), unlimited:
+			apart++
+		default:
+			continue
 		}
-		return n
+		if a := timeline.Attribute(row.Attribute); a != timeline.Nothing && a != timeline.OneConnection {
+			differ++ // requests of these two do not, so they are no chance
+		}
 	}
-	shared, apart := count(string(OneQuota), refused), count(string(TwoQuotas), unlimited)
-	differ := shared + apart - controls
 	c.Chances = result.Of(differ, "attributes of which it was shown whether they share a quota")
 	c.Text = fmt.Sprintf("of %s, %d share one quota between requests that differ in the attribute, %d "+
 		"have separate quotas, and %d are not shown",

@@ -11,7 +11,8 @@ import (
 )
 
 // pair is what each of the two sides of a phase was answered: a for admitted, d for denied, n for not found,
-// u for no answer.
+// u for no answer. The end of an answer was not read, but w is one that was whole at once, and s one that was
+// whole a little later. After a bar a side goes on 10 ms later.
 type pair struct {
 	attribute    timeline.Attribute
 	plain, other string
@@ -27,13 +28,19 @@ func recordingOf(rows ...pair) (*timeline.Timeline, Expect) {
 		at := time.Duration(i) * time.Second
 		phase := fmt.Sprint("p", i)
 		add := func(partition, answers string) {
+			at := at
 			for _, c := range answers {
+				if c == '|' {
+					at += 10 * time.Millisecond
+					continue
+				}
 				o := timeline.Observation{Arrival: timeline.Arrival{Seq: len(tl.Observations), Phase: phase,
 					Partition: partition, At: at, Cost: 1}, Sent: at, FirstByte: at + time.Millisecond,
 					Answered: true}
 				switch c {
-				case 'a':
+				case 'a', 'w', 's':
 					o.Status, o.Outcome = 200, timeline.Allowed
+					o.Done = map[rune]time.Duration{'w': o.FirstByte, 's': o.FirstByte + 20*time.Millisecond}[c]
 				case 'd':
 					o.Status, o.Outcome = 429, timeline.Denied
 				case 'u':
@@ -118,6 +125,20 @@ func TestAttributesAreToldOnlyWhereTheOppositeIsRefuted(t *testing.T) {
 		{"a cost that is refused where nothing is limited", pair{timeline.WordCost, "aaaad", "nnnnn",
 			OneQuota, ""}, pair{timeline.Nothing, "aaaad", "aaaad", OneQuota, ""}, "not shown",
 			result.Inconclusive, "nothing was learned"},
+		{"clients that leave and are counted", pair{timeline.Leaves, "wwddd", "aa|ddd", OneQuota, ""}, held,
+			"shared", result.Pass, ""},
+		{"clients that leave and get it back", pair{timeline.Leaves, "wwddd", "aa|aad", OneQuota, ""}, held,
+			"separate", result.Fail, "leaves: requests of one client with only the head of the answer"},
+		{"what was given back is taken by plain requests", pair{timeline.Leaves, "ww|www", "aa|dd", OneQuota,
+			""}, held, "separate", result.Fail, "leaves:"},
+		{"clients that could not leave", pair{timeline.Leaves, "wwddd", "ww|ddd", OneQuota, ""}, held,
+			"not shown", result.Inconclusive, "each answer was whole with its head"},
+		{"clients that leave and do not come again", pair{timeline.Leaves, "ssddd", "aaddd", OneQuota, ""},
+			held, "not shown", result.Inconclusive, "no request was sent after a client had left"},
+		{"clients that would leave, and are denied", pair{timeline.Leaves, "ssss", "dd|ddd", OneQuota, ""},
+			held, "not shown", result.Inconclusive, "no request was sent after a client had left"},
+		{"clients that could not leave, and are denied", pair{timeline.Leaves, "wwww", "dd|ddd", OneQuota,
+			""}, held, "not shown", result.Inconclusive, "each answer was whole with its head"},
 		{"a cost that is free", pair{timeline.NegativeCost, "aaaad", "aaaaa", OneQuota, ""}, held,
 			"unlimited", result.Fail, "negative-cost: requests of one client with X-Cost: -1 do not share"},
 	} {

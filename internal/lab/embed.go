@@ -51,7 +51,7 @@ func (e *Embedded) start(s *scenario.Scenario, seed uint64, redis string, networ
 	opts := Options{Limit: s.Limit, RetryAfter: s.Target.RetryAfter, Seed: seed, Rules: rulesOf(s),
 		OnStoreError: OnStoreError(s.Target.OnStoreError), ClientHeader: s.Target.ClientAddress}
 	dress(&opts, s)
-	if s.Cost != (scenario.Told{}) {
+	if s.Cost.ByAnswers() {
 		opts.Tokens, opts.Dialect = streamTime, []Dialect{OpenAI, RetryAfterField}
 	}
 	inProxy := ""
@@ -65,7 +65,7 @@ func (e *Embedded) start(s *scenario.Scenario, seed uint64, redis string, networ
 		return err
 	}
 	e.stops = append(e.stops, e.target.Close)
-	h := keyed(s.Partition, e.target)
+	h := keyed(s.Partition, priced(s.Cost.Each, e.target))
 	if s.Target.Protocol == scenario.H2 {
 		h = GRPC(h, GRPCExhausted) // for scenarios of gRPC
 	}

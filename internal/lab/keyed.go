@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strconv"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
@@ -34,6 +35,19 @@ func keyed(p scenario.Partition, h http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		r.Header.Set("X-Api-Key", key(r))
+		h.ServeHTTP(w, r)
+	})
+}
+
+// priced wraps a target so that each request costs several units, unless it states a cost.
+func priced(each int, h http.Handler) http.Handler {
+	if each < 2 {
+		return h
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("X-Cost") == "" {
+			r.Header.Set("X-Cost", strconv.Itoa(each))
+		}
 		h.ServeHTTP(w, r)
 	})
 }

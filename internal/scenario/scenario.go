@@ -193,6 +193,9 @@ type Told struct {
 	Each                      int
 }
 
+// ByAnswers tells whether answers tell costs.
+func (t Told) ByAnswers() bool { return t.Body+t.Header+t.Event != "" }
+
 // Conformance says which contradictions to the limit fail a scenario.
 type Conformance string
 

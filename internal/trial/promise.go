@@ -57,7 +57,7 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (result.Claim, *result
 // scenario does not say what its requests cost. Where a request must fit, that excuses its denial.
 func unpriced(tl *timeline.Timeline, s *scenario.Scenario) {
 	fits := func(p spec.Policy) bool { return p.Asks(0) == 0 }
-	if s.Cost == (scenario.Told{}) || !slices.ContainsFunc(s.Limit, fits) {
+	if !s.Cost.ByAnswers() || !slices.ContainsFunc(s.Limit, fits) {
 		return
 	}
 	for i := range tl.Observations {

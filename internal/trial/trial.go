@@ -305,7 +305,7 @@ func deniedBody(word string) func([]byte) bool {
 
 // told returns a function that reads what an answer says that its request cost. nil: answers do not say it.
 func told(where scenario.Told) func(timeline.Fields, []byte) (int64, bool) {
-	if where == (scenario.Told{}) || where.Each > 0 {
+	if !where.ByAnswers() {
 		return nil
 	}
 	return func(fields timeline.Fields, body []byte) (int64, bool) {
