@@ -41,7 +41,7 @@ const (
 // gateway is accused. Each scenario has one, eight and sixty-four requests in flight, and streams of two
 // seconds.
 func TestTokenBudgets(t *testing.T) {
-	caught := map[string]int{}
+	claimed, caught := map[string]bool{}, map[string]bool{}
 	for _, limit := range tokenLimits {
 		for _, hold := range []string{"0s", "2s"} {
 			trials, err := lab.Trials(strings.Replace(limit, "HOLD", hold, 1))
@@ -49,6 +49,9 @@ func TestTokenBudgets(t *testing.T) {
 				t.Fatal(err)
 			}
 			for _, x := range trials {
+				if strings.HasPrefix(x.Scenario.ID, "token-") {
+					claimed[x.Fault] = true
+				}
 				streams := x.Scenario.ID == "token-stream"
 				if x.Unfit != "" || !strings.HasPrefix(x.Scenario.ID, "token-") || streams != (hold == "2s") {
 					continue
@@ -62,14 +65,44 @@ func TestTokenBudgets(t *testing.T) {
 					if x.Fault == "" {
 						want = result.Pass
 					}
-					if caught[x.Fault]++; out.Verdict != want && !hidesOne(x) {
+					caught[x.Fault] = caught[x.Fault] || out.Verdict == want
+					if out.Verdict != want && !hidesOne(x) {
 						t.Errorf("got %s, want %s", out.Verdict, want)
 					}
 				})
 			}
 		}
 	}
-	t.Log(caught)
+	for fault := range claimed {
+		if !caught[fault] {
+			t.Errorf("%s: no limit of a budget shows it", fault)
+		}
+	}
+}
+
+// TestNoImpostorPassesATokenBudget: what answers 200, 429 or 502 to all, and tells no cost, passes no scenario
+// of token budgets.
+func TestNoImpostorPassesATokenBudget(t *testing.T) {
+	tried := 0
+	for _, limit := range tokenLimits {
+		trials, err := lab.Trials(strings.Replace(limit, "HOLD", "0s", 1))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range trials {
+			if x.Unfit != "" || x.Fault != "" || !strings.HasPrefix(x.Scenario.ID, "token-") {
+				continue
+			}
+			for _, i := range impostors {
+				tried++
+				out := provenVirtually(t, x.Scenario, &impostor{Handler: i.make()}, 1)
+				if out.Verdict == result.Pass {
+					t.Errorf("%s/%s/%s: %s", limit, i.name, x.Scenario.ID, said(out))
+				}
+			}
+		}
+	}
+	t.Logf("%d impostors", tried)
 }
 
 // hidesOne tells whether the fault is one unit too many, which an estimate, a cost that must fit or a refill
