@@ -155,7 +155,8 @@ func counted(marks []mark, t, takings, gifts int64, but int) int64 {
 
 // together refutes requests that came together. Each admission is counted as its estimate, or as what its
 // answer cost, whichever is less: that is counted of it from its decision on. So what adds up to a breach is
-// one here too, unless another request, which was decided before, may give back what it took.
+// one here too, unless another request, which was decided before, may give back what it took: before the
+// first of them, at which a bucket holds no more than its burst, or before the window of all of them.
 func (r reserved) together(h *history.History) *Breach {
 	var kept []history.Event
 	for _, ev := range h.Admitted {
@@ -168,14 +169,19 @@ func (r reserved) together(h *history.History) *Breach {
 	if br == nil {
 		return nil
 	}
-	counted, begun, first := map[int]bool{}, history.MaxTime, history.MaxTime
+	begun, first, last := history.MaxTime, history.MaxTime, history.MinTime
 	for _, ev := range br.Events {
-		counted[ev.Seq], begun, first = true, min(begun, ev.Start), min(first, ev.End)
+		begun, first, last = min(begun, ev.Start), min(first, ev.End), max(last, ev.End)
+	}
+	before := func(ev history.Event) bool {
+		if r.bucket != nil {
+			return ev.Start < begun
+		}
+		within := ev.Start >= begun && ev.End <= last
+		return ev.Start <= first && (!within || br.Windows > 1)
 	}
 	for _, ev := range h.Possible {
-		fewest, _ := ev.Settles()
-		gives := fewest < r.Reserve && ev.Start <= first && max(ev.Until(), ev.Since()) >= begun
-		if gives && (!counted[ev.Seq] || r.bucket == nil && br.Windows > 1) {
+		if fewest, _ := ev.Settles(); fewest < r.Reserve && max(ev.Until(), ev.Since()) >= begun && before(ev) {
 			return nil
 		}
 	}
