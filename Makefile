@@ -8,7 +8,8 @@ export CGO_ENABLED ?= 1
 # demo runs every bundled scenario against the embedded target, up to four times where the machine stood still meanwhile, and
 # leaves its reports in reports/.
 demo:
-	@echo "every scenario on rlcheck's own endpoint, a right limiter; on yours: rlcheck run builtin:core -t URL --limit SPEC"
+	@echo "every scenario on rlcheck's own endpoint, a right limiter;" \
+		"on yours: rlcheck run builtin:core -t URL --limit SPEC"
 	$(GO) run ./cmd/rlcheck run --retries 3 scenarios
 
 # PLAIN are the flags of all tests: make check vets, and nobody debugs what was linked for one run.

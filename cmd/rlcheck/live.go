@@ -33,6 +33,7 @@ type livePage struct {
 	over   chan struct{}
 	report []byte
 
+	// mu guards shown and making.
 	mu     sync.Mutex
 	making []making
 }

@@ -7,16 +7,14 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
 )
 
-// Live is what a browser shows of a run while it goes on. The zero value shows no scenario. Its methods may
-// be called at the same time.
+// Live is what a browser shows of a run while it goes on. The zero value shows no scenario. It is for one
+// goroutine at a time.
 type Live struct {
-	mu sync.Mutex
 	// cards are in the order in which the scenarios began. Those with pictures are being recorded.
 	cards []card
 }
@@ -27,8 +25,6 @@ const mostLive = 3
 // Show replaces what is shown of a scenario. Its recording so far is drawn, unless others fill the page. word
 // stands for the verdict until there is one; empty: there is.
 func (l *Live) Show(s *result.Scenario, word string) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	i, drawn := -1, 0
 	for k := range l.cards {
 		if l.cards[k].ID == s.ID {
@@ -54,8 +50,6 @@ func (l *Live) Show(s *result.Scenario, word string) {
 // Write writes what is shown now of a run of so many scenarios, as the content of the page. Errors: those of
 // w.
 func (l *Live) Write(w io.Writer, scenarios int) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	judged := 0
 	p := page{Verdict: badge{"RUNNING", "none"}, Cards: slices.Clone(l.cards)}
 	for i := range p.Cards {
@@ -74,7 +68,9 @@ from.onmessage = e => document.querySelector("main").innerHTML = JSON.parse(e.da
 from.addEventListener("report", e => {
   from.close(); document.open(); document.write(JSON.parse(e.data)); document.close()
 })
-from.onerror = () => { from.close(); document.querySelector("h1").append(" (the run is over: see its report)") }`
+from.onerror = () => {
+  from.close(); document.querySelector("h1").append(" (the run is over: see its report)")
+}`
 
 // LivePage returns the page that shows a Live. It reads server-sent events from ./events. The data of each is
 // a string in JSON: what Live.Write writes, or in the event "report" the page of the report. policy is the

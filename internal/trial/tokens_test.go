@@ -80,8 +80,8 @@ func TestTokenBudgets(t *testing.T) {
 	}
 }
 
-// TestNoImpostorPassesATokenBudget: what answers 200, 429 or 502 to all, and tells no cost, passes no scenario
-// of token budgets.
+// TestNoImpostorPassesATokenBudget: what answers 200, 429 or 502 to all, and tells no cost, passes no
+// scenario of token budgets.
 func TestNoImpostorPassesATokenBudget(t *testing.T) {
 	tried := 0
 	for _, limit := range tokenLimits {
