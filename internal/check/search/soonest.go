@@ -62,8 +62,11 @@ func (s *soonest) found() bool {
 		if lost && !s.lost {
 			continue
 		}
-		if !s.reach(s.begin(i)) {
-			return false
+		if at := s.begin(i); at > s.at {
+			s.decide() // all that begin at one instant are there
+			if !s.reach(at) {
+				return false
+			}
 		}
 		if lost {
 			s.state, _ = s.limiter.Step(s.state, time.Duration(s.at), ev.Cost)
@@ -72,8 +75,8 @@ func (s *soonest) found() bool {
 				func(x int32, end int64) int { return cmp.Compare(s.h.All[x].End, end) })
 			s.waiting = slices.Insert(s.waiting, k, i)
 		}
-		s.decide()
 	}
+	s.decide()
 	return s.reach(history.MaxTime)
 }
 
