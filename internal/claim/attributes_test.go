@@ -40,7 +40,8 @@ func recordingOf(rows ...pair) (*timeline.Timeline, Expect) {
 				switch c {
 				case 'a', 'w', 's':
 					o.Status, o.Outcome = 200, timeline.Allowed
-					o.Done = map[rune]time.Duration{'w': o.FirstByte, 's': o.FirstByte + 20*time.Millisecond}[c]
+					o.Done = map[rune]time.Duration{'w': o.FirstByte,
+						's': o.FirstByte + 20*time.Millisecond}[c]
 				case 'd':
 					o.Status, o.Outcome = 429, timeline.Denied
 				case 'u':

@@ -181,7 +181,8 @@ func (r reserved) together(h *history.History) *Breach {
 		return ev.Start <= first && (!within || br.Windows > 1)
 	}
 	for _, ev := range h.Possible {
-		if fewest, _ := ev.Settles(); fewest < r.Reserve && max(ev.Until(), ev.Since()) >= begun && before(ev) {
+		fewest, _ := ev.Settles()
+		if fewest < r.Reserve && max(ev.Until(), ev.Since()) >= begun && before(ev) {
 			return nil
 		}
 	}
