@@ -3,11 +3,22 @@ package main
 import (
 	"cmp"
 	"encoding/base64"
+	"errors"
+	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 // curlRequest is what a command sends.
@@ -232,3 +243,282 @@ func (p *curlParser) setURL(text string) error {
 
 // basic returns the credentials of HTTP Basic authentication (RFC 7617).
 func basic(user string) string { return "Basic " + base64.StdEncoding.EncodeToString([]byte(user)) }
+
+// curlLookup finds a variable, as os.LookupEnv does.
+type curlLookup func(name string) (value string, set bool)
+
+// Get returns a variable.
+func (l curlLookup) Get(name string) expand.Variable {
+	if l == nil || name == "IFS" { // no word is split at the spaces of a variable
+		return expand.Variable{Set: l != nil, Kind: expand.String}
+	}
+	value, set := l(name)
+	return expand.Variable{Set: set, Kind: expand.String, Str: value}
+}
+
+// Each names no variable: only those in the command are asked for.
+func (curlLookup) Each(func(string, expand.Variable) bool) {}
+
+// split returns the words of one command, as bash reads it. It replaces variables, but runs nothing and
+// expands no file patterns.
+func split(text string, lookup curlLookup) (words []string, err error) {
+	file, err := syntax.NewParser().Parse(strings.NewReader(strings.ReplaceAll(text, "\r\n", "\n")), "")
+	var bad syntax.ParseError
+	switch {
+	case errors.As(err, &bad):
+		return nil, problem("the command", bad.Text, "")
+	case err != nil:
+		return nil, problem("the command", err.Error(), "")
+	case len(file.Stmts) == 0:
+		return nil, nil
+	}
+	s := file.Stmts[0]
+	call, simple := s.Cmd.(*syntax.CallExpr)
+	if !simple || len(file.Stmts) > 1 || len(s.Redirs)+len(call.Assigns) > 0 || s.Background || s.Negated {
+		return nil, problem("the command", "it is more than the curl command, and rlcheck runs no other",
+			"put a URL with & or ; into quotes, and leave out everything after the command")
+	}
+	words, err = expand.Fields(&expand.Config{Env: lookup, NoUnset: true}, call.Args...)
+	var unset expand.UnsetParameterError
+	switch {
+	case errors.As(err, &unset):
+		err = problem("$"+unset.Node.Param.Value, "the variable is not set", "export it, or write its value")
+	case errors.As(err, new(expand.UnexpectedCommandError)):
+		err = problem("$", "a shell would run a command here, and rlcheck runs none",
+			"write its output, or a variable")
+	case err != nil:
+		err = problem("$", err.Error(), "")
+	}
+	return words, err
+}
+
+// curlFlag is the flag that takes a command of curl.
+const curlFlag = "--from-curl"
+
+// settingsOf returns the settings of a configuration, of --from-curl, and of the other flags. Later ones win.
+// They do not replace a target that is given otherwise.
+func settingsOf(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, error) {
+	if f.said != nil {
+		return f.said, nil
+	}
+	curled, err := curlSettings(e, f, target)
+	if err != nil {
+		return nil, err
+	}
+	given, err := f.settings(e.In)
+	f.said = slices.Concat(f.Config, curled, given)
+	return f.said, err
+}
+
+// curlSettings reads --from-curl. Its certificates count if no flag gives others.
+func curlSettings(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, error) {
+	if f.Curl == "" {
+		return nil, nil
+	}
+	text, err := valueOf(f.Curl, e.In)
+	if err != nil {
+		return nil, cli.Usagef("%s: %w", curlFlag, err)
+	}
+	r, err := parseCurl(text, e.Getenv)
+	if err != nil {
+		return nil, cli.Usagef("%s: %w", curlFlag, err)
+	}
+	for _, note := range r.Notes {
+		e.Say.Notef("%s: %s", curlFlag, note)
+	}
+	f.curled = true
+	f.insecure = f.insecure || r.Insecure
+	f.Cacert, f.Cert, f.Key = cmp.Or(f.Cacert, r.CACert), cmp.Or(f.Cert, r.Cert), cmp.Or(f.Key, r.Key)
+	out := []tree.Setting{{Path: "target.method", Value: r.Method, Flag: curlFlag}}
+	if target == "" {
+		out = append(out, tree.Setting{Path: "target.url", Value: r.URL, Flag: curlFlag})
+	}
+	for _, field := range r.Header {
+		if why := notSent[strings.ToLower(field.Name)]; why != "" {
+			return nil, cli.Usagef("%s: %q: %s", curlFlag, field.Name, why)
+		}
+		out = append(out, tree.Setting{Path: headerPath, Field: field.Name, Value: field.Value,
+			Flag: curlFlag, Secret: secretField(field.Name, "")})
+	}
+	if r.Body != "" {
+		out = append(out, tree.Setting{Path: "target.body", Value: r.Body, Flag: curlFlag, Secret: true})
+	}
+	for i := range out {
+		out[i].Value = tree.Verbatim(out[i].Value)
+	}
+	return out, nil
+}
+
+// withoutCurl returns the words of a command line without the command of --from-curl, as a secret in it may
+// be written in many ways.
+func withoutCurl(args []string) []string {
+	out := append([]string(nil), args...)
+	for i, word := range out {
+		switch {
+		case strings.HasPrefix(word, curlFlag+"=") && !strings.HasPrefix(word, curlFlag+"=@"):
+			out[i] = curlFlag + "=" + trial.Redacted
+		case i > 0 && args[i-1] == curlFlag && !strings.HasPrefix(word, "@"):
+			out[i] = trial.Redacted
+		}
+	}
+	return out
+}
+
+// option is what an option of curl means here. An option without apply, note and refused does not change the
+// request.
+type option struct {
+	// value tells that the option has a value.
+	value bool
+	apply func(p *curlParser, name, value string) error
+	// note says why the option is left out, refused why it cannot be left out. mend goes with refused.
+	note, refused, mend string
+}
+
+// names gives several spellings the same meaning.
+func names(all map[string]option, o option, spellings ...string) {
+	for _, s := range spellings {
+		all[s] = o
+	}
+}
+
+var options = allOptions()
+
+func allOptions() map[string]option {
+	all := make(map[string]option)
+	takes := func(apply func(p *curlParser, name, value string) error, spellings ...string) {
+		names(all, option{value: true, apply: apply}, spellings...)
+	}
+	text := func(at func(*curlRequest) *string) func(*curlParser, string, string) error {
+		return func(p *curlParser, _, value string) error { *at(&p.r) = value; return nil }
+	}
+	field := func(name string) func(*curlParser, string, string) error {
+		return func(p *curlParser, _, value string) error { return p.set(name, value) }
+	}
+	takes((*curlParser).field, "-H", "--header")
+	takes(text(func(r *curlRequest) *string { return &r.Method }), "-X", "--request")
+	takes(text(func(r *curlRequest) *string { return &r.CACert }), "--cacert")
+	takes(text(func(r *curlRequest) *string { return &r.Cert }), "-E", "--cert")
+	takes(text(func(r *curlRequest) *string { return &r.Key }), "--key")
+	takes(field("User-Agent"), "-A", "--user-agent")
+	takes(field("Referer"), "-e", "--referer")
+	takes((*curlParser).cookie, "-b", "--cookie")
+	takes((*curlParser).user, "-u", "--user")
+	takes((*curlParser).body, "-d", "--data", "--data-ascii", "--data-binary", "--json")
+	takes(func(p *curlParser, _, value string) error { p.data = append(p.data, value); return nil },
+		"--data-raw")
+	takes((*curlParser).encoded, "--data-urlencode")
+	takes(func(p *curlParser, _, value string) error { p.urls = append(p.urls, value); return nil }, "--url")
+	switches(all)
+	refusals(all)
+	return all
+}
+
+// switches adds the options without a value, and those that only change how curl itself works.
+func switches(all map[string]option) {
+	does := func(change func(p *curlParser)) option {
+		return option{apply: func(p *curlParser, _, _ string) error { change(p); return nil }}
+	}
+	names(all, does(func(p *curlParser) { p.r.Insecure = true }), "-k", "--insecure")
+	names(all, does(func(p *curlParser) { p.inQuery = true }), "-G", "--get")
+	names(all, does(func(p *curlParser) { p.r.Method = http.MethodHead }), "-I", "--head")
+	names(all, option{note: "left out, rlcheck asks for no compression"}, "--compressed")
+	names(all, option{note: "left out, rlcheck follows no redirect"}, "-L", "--location")
+	names(all, option{note: "left out, rlcheck sends HTTP/1.1"}, "--http3", "-0", "--http1.0")
+	names(all, option{note: "left out, rlcheck sends HTTP/1.1 (give --http2 to rlcheck for HTTP/2)"},
+		"--http2", "--http2-prior-knowledge")
+	names(all, option{}, "-s", "--silent", "-S", "--show-error", "-i", "--include", "-v", "--verbose",
+		"-f", "--fail", "--fail-with-body", "-N", "--no-buffer", "-#", "--progress-bar", "-g", "--globoff",
+		"--http1.1", "-O", "--remote-name")
+	names(all, option{value: true},
+		"-o", "--output", "-w", "--write-out", "-D", "--dump-header", "-c", "--cookie-jar")
+	names(all, option{value: true, note: "left out (--set target.timeout=DURATION)"},
+		"-m", "--max-time", "--connect-timeout")
+	names(all, option{value: true, note: "left out, rlcheck repeats no request"},
+		"--retry", "--retry-delay", "--retry-max-time")
+}
+
+// refusals adds the options that cannot be ignored: without them another request would be sent.
+func refusals(all map[string]option) {
+	refuse := func(why, mend string, spellings ...string) {
+		names(all, option{value: true, refused: why, mend: mend}, spellings...)
+	}
+	refuse("forms with files cannot be sent", "write the body into a file, and -d @FILE", "-F", "--form")
+	refuse("an upload cannot be sent", "write -X PUT, and -d @FILE", "-T", "--upload-file")
+	refuse("with this option requests go to the target without a proxy", "", "-x", "--proxy")
+	refuse("the address is the one in the URL", "write the address in the URL, and the name with --host",
+		"--resolve", "--connect-to", "--unix-socket")
+	refuse("rlcheck reads no options from a file", "", "-K", "--config")
+	names(all, option{refused: "one command sends one request"}, "-:", "--next")
+}
+
+// unknown refuses an option that is not in the table. It shows only the name: the text behind it may be a
+// secret.
+func unknown(word string) error {
+	name, _, _ := strings.Cut(word, "=")
+	if !strings.HasPrefix(name, "--") {
+		name = "-" + string([]rune(name[1:])[:1])
+	}
+	best, least := "", 3
+	for _, o := range slices.Sorted(maps.Keys(options)) {
+		if d := text.Edits(name, o); d < least && len(name) > 4 {
+			best, least = o, d
+		}
+	}
+	mend := ""
+	if best != "" {
+		mend = fmt.Sprintf("did you mean %q?", best)
+	}
+	return problem(strconv.Quote(name), "rlcheck does not know this option", mend)
+}
+
+// cookie reads -b NAME=VALUE. Several of them become one field.
+func (p *curlParser) cookie(name, value string) error {
+	if !strings.Contains(value, "=") {
+		return problem(name, "rlcheck reads no file of cookies", "write them as NAME=VALUE")
+	}
+	for i := range p.r.Header {
+		if strings.EqualFold(p.r.Header[i].Name, "Cookie") {
+			p.r.Header[i].Value += "; " + value
+			return nil
+		}
+	}
+	return p.set("Cookie", value)
+}
+
+// user reads -u USER:PASSWORD.
+func (p *curlParser) user(name, value string) error {
+	if !strings.Contains(value, ":") {
+		return problem(name, "it has no password, and curl would ask for one", "write USER:PASSWORD")
+	}
+	return p.set("Authorization", basic(value))
+}
+
+// body reads a part of the body.
+func (p *curlParser) body(name, value string) error {
+	if strings.HasPrefix(value, "@") {
+		return problem(name+" @", "rlcheck reads no file for curl options",
+			"leave it out, and write -d @FILE behind the command")
+	}
+	if name == "--json" {
+		p.form, p.accept = "application/json", "application/json"
+	}
+	p.data = append(p.data, value)
+	return nil
+}
+
+// encoded reads --data-urlencode CONTENT, =CONTENT or NAME=CONTENT.
+func (p *curlParser) encoded(name, value string) error {
+	key, content, named := strings.Cut(value, "=")
+	if !named {
+		key, content = "", value
+	}
+	if strings.Contains(key, "@") || !named && strings.Contains(value, "@") {
+		return problem(name+" @", "rlcheck reads no file for curl options", "write its content")
+	}
+	content = strings.ReplaceAll(url.QueryEscape(content), "+", "%20")
+	if key != "" {
+		content = key + "=" + content
+	}
+	p.data = append(p.data, content)
+	return nil
+}

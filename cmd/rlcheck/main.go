@@ -5,12 +5,20 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"regexp"
+	"runtime"
+	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -124,4 +132,157 @@ func settle(e *cli.Env, cmd *cobra.Command) error {
 	default:
 		return cli.Usagef("--color %q: the values are auto, always and never", e.Color)
 	}
+}
+
+// negative matches a number below zero, which would be read as a flag.
+var negative = regexp.MustCompile(`^-[.0-9]`)
+
+// negativeLast allows a negative value of retry-after, as a broken target may send. It moves the value to the
+// end, behind a --.
+func negativeLast(root *cobra.Command, args []string) []string {
+	i := slices.IndexFunc(args, negative.MatchString)
+	if i < 0 || slices.Contains(args, "--") || firstWord(root, args) != "retry-after" {
+		return args
+	}
+	return slices.Concat(args[:i], args[i+1:], []string{"--", args[i]})
+}
+
+func newVersionCmd(e *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "Print the version",
+		Args:  cli.NoArguments,
+		RunE: func(*cobra.Command, []string) error {
+			printVersion(e)
+			return nil
+		},
+	}
+}
+
+// What a release knows of itself and the linker wrote into it (-ldflags "-X main.release=v1 -X
+// main.revision=COMMIT"). Both are empty if Go recorded them, or nobody did.
+var release, revision string
+
+// version returns the version of the release, or that of the module as the build recorded it.
+func version() string {
+	if release != "" {
+		return release
+	}
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}
+
+// commit returns the commit that was built. Empty: it is not known.
+func commit() string {
+	if info, ok := debug.ReadBuildInfo(); ok && revision == "" {
+		for _, s := range info.Settings {
+			if s.Key == "vcs.revision" {
+				return s.Value
+			}
+		}
+	}
+	return revision
+}
+
+// printVersion prints the version, the commit if it is known, the Go version and the platform.
+func printVersion(e *cli.Env) {
+	at := ""
+	if c := commit(); c != "" {
+		at = "commit " + c + ", "
+	}
+	e.Say.Resultf("rlcheck %s\n", version())
+	e.Say.Resultf("%s%s %s/%s\n", at, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+}
+
+func newHelpCmd() *cobra.Command {
+	return &cobra.Command{
+		Use:   "help [COMMAND]",
+		Short: "Help about any command",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := unknownCommand(cmd.Root(), args); err != nil {
+				return err
+			}
+			about, _, err := cmd.Root().Find(args)
+			if err != nil {
+				return err
+			}
+			about.InitDefaultHelpFlag()
+			about.InitDefaultVersionFlag()
+			return about.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string,
+			cobra.ShellCompDirective) {
+			var names []string
+			for _, c := range cmd.Root().Commands() {
+				names = append(names, c.Name()+"\t"+c.Short)
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// settleCompletion makes `rlcheck completion` refuse an unknown shell, and tells the shells which words
+// belong where.
+func settleCompletion(root *cobra.Command) {
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "completion":
+			c.RunE = func(cmd *cobra.Command, args []string) error {
+				if err := cli.Needs(1, 1, "bash, zsh, fish or powershell")(cmd, args); err != nil {
+					return err
+				}
+				return cli.Usagef("completion %q: there is no such shell (write bash, zsh, fish or "+
+					"powershell)", args[0])
+			}
+			c.Args = nil
+		case "run", "lint", "list", "show", "simulate":
+			c.ValidArgsFunction = completeScenarios
+		}
+		for flag, words := range map[string][]string{"output": outputsOf(c.Name()),
+			"color": {"auto", "always", "never"}, "fault": faultNames(c.Name() == "proxy"),
+			"promise": wordsOf(result.Promises()), "fail-on": {"fail", "inconclusive"},
+			"conformance": {"exact", "upper-bound", "lower-bound"}, "redis": {"embedded", "redis://"},
+			"format": append([]string{"ndjson", "csv"}, wordsOf(accesslog.Formats())...)} {
+			if c.Flags().Lookup(flag) != nil {
+				by := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+				_ = c.RegisterFlagCompletionFunc(flag, by) // it is registered only once
+			}
+		}
+	}
+}
+
+// outputsOf returns the formats of a command.
+func outputsOf(command string) []string {
+	switch command {
+	case "check":
+		return checkFormats()
+	case "compare":
+		return report.ComparisonFormats()
+	case "simulate":
+		return simulationFormats
+	}
+	return report.Formats()
+}
+
+// completeScenarios offers the bundled scenarios beside files and folders.
+func completeScenarios(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	names := []string{builtinPrefix, builtinPrefix + coreName}
+	for _, n := range append(builtinNames(), namedOnly()...) {
+		names = append(names, builtinPrefix+n)
+	}
+	return names, cobra.ShellCompDirectiveDefault
+}
+
+// faultNames lists the faults of the target, or of the proxy.
+func faultNames(proxy bool) []string {
+	names := []string{"list"}
+	for _, f := range lab.Faults() {
+		if f.Proxy == proxy {
+			names = append(names, f.Name+"\t"+strings.TrimSuffix(f.Sentence, "."))
+		}
+	}
+	return names
 }

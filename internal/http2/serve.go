@@ -3,6 +3,7 @@ package http2
 import (
 	"bufio"
 	"errors"
+	"net/http"
 	"os"
 	"strconv"
 	"time"
@@ -335,5 +336,15 @@ func (c *Conn) goAway(f *http2.GoAwayFrame) {
 	}
 	if c.o.Drained != nil {
 		c.o.Drained()
+	}
+}
+
+// Configure makes a server of the standard library speak HTTP/2 with golang.org/x/net. It also works in a
+// build without the HTTP/2 of net/http, which would bring its client along. It must be called before the
+// server serves.
+func Configure(s *http.Server) {
+	//lint:ignore SA1019 Protocols would be that of net/http, which releases leave out (nethttpomithttp2)
+	if err := http2.ConfigureServer(s, nil); err != nil {
+		panic("http2: " + err.Error()) // only a TLS configuration causes errors, and s has none
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -162,4 +163,100 @@ func (p Patient) Decide(ctx context.Context, key string, cost int64) (Ruling, er
 			return Ruling{}, ctx.Err()
 		}
 	}
+}
+
+// overtaken reads the time of requests before they wait for their lock, for a random time up to wait.
+type overtaken struct {
+	Setup
+	wait   time.Duration
+	mu     sync.Mutex
+	random *rand.Rand
+	states map[string]reference.State
+}
+
+// NewOvertaken returns a decider that reads the time of requests before they wait for their lock, at most so
+// long.
+func NewOvertaken(b Setup, wait time.Duration) Decider {
+	return &overtaken{Setup: b, wait: wait, random: rand.New(rand.NewPCG(b.Seed, 2)),
+		states: map[string]reference.State{}}
+}
+
+// Decide decides at a time that may lie before that of the last decision.
+func (o *overtaken) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	stamp := o.Clock.At()
+	o.mu.Lock()
+	wait := time.Duration(o.random.Int64N(int64(o.wait)))
+	o.mu.Unlock()
+	if !o.Clock.SleepUntil(ctx, stamp+wait) {
+		return Ruling{}, ctx.Err()
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	known, ok := o.states[key]
+	if !ok {
+		known = o.Limiter.Init()
+	}
+	var d reference.Decision
+	o.states[key], d = o.Limiter.Step(known, stamp, cost)
+	return Ruling{Decision: d, At: stamp}, nil
+}
+
+// Leaking forgets that some requests are complete.
+type Leaking struct {
+	Decider
+	admitted atomic.Uint64
+}
+
+// Decide is that of the inner decider, but drops every fourth completion.
+func (l *Leaking) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	r, err := l.Decider.Decide(ctx, key, cost)
+	if r.Complete != nil && l.admitted.Add(1)%4 == 0 {
+		r.Complete = nil
+	}
+	return r, err
+}
+
+// Hasty completes every request at once.
+type Hasty struct{ Decider }
+
+// Decide is that of the inner decider, and completes the request at once.
+func (h Hasty) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	r, err := h.Decider.Decide(ctx, key, cost)
+	if r.Complete != nil {
+		r.Complete(cost)
+		r.Complete = nil
+	}
+	return r, err
+}
+
+// Refunding admits one request more for each one whose client left before it was complete.
+type Refunding struct {
+	Decider
+	mu sync.Mutex
+	// left counts, for each partition, the requests that were left and not made up for.
+	left map[string]int64
+}
+
+// Decide is that of the inner decider, unless a request that was left makes up for this one.
+func (f *Refunding) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	r, err := f.Decider.Decide(ctx, key, cost)
+	if err != nil {
+		return r, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !r.Allow && f.left[key] >= cost {
+		f.left[key] -= cost
+		r.Allow, r.RetryAfter = true, 0
+	}
+	if r.Allow {
+		r.Complete = func(cost int64) {
+			if ctx.Err() != nil {
+				f.mu.Lock()
+				f.left[key] += cost
+				f.mu.Unlock()
+			}
+		}
+	}
+	return r, err
 }

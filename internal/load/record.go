@@ -217,3 +217,57 @@ func (r *recorder) News() (spreads []timeline.Spread, stalls []timeline.Stall, n
 
 // Halt ends the sending, and adds a sentence to the header of the timeline.
 func (r *recorder) Halt(why string) { r.net.Halt(why) }
+
+// progressEvery is the time between two reports of progress.
+const progressEvery = 100 * time.Millisecond
+
+// tell calls Options.Progress every progressEvery, and once more at the end.
+func (r *recorder) tell(ctx context.Context) {
+	planned, _ := r.s.Planned()
+	for {
+		more := transport.Rest(ctx, progressEvery, nil)
+		sent, over := r.net.Counts()
+		p := Progress{
+			Allowed: over[timeline.Allowed], Denied: over[timeline.Denied], Unknown: over[timeline.Unknown],
+			Sent: sent, Planned: planned, Late: time.Duration(r.latest.Load()),
+		}
+		if name := r.name.Load(); name != nil {
+			p.Phase = *name
+		}
+		r.o.Progress(p)
+		if !more {
+			return
+		}
+	}
+}
+
+// meet waits until phase i may be prepared. It reports false if nothing more is to be sent.
+func (r *recorder) meet(i int) bool {
+	if r.o.Share == nil || r.o.Share.Meet(r.net.Sending(), i) {
+		return true
+	}
+	r.net.Halt(transport.Unpermitted)
+	return false
+}
+
+// beginning returns when phase i begins, which was planned for due. It reports false if nothing more is to be
+// sent. A single recorder that is late begins now. One of several begins together with the others, and its
+// requests are recorded late.
+func (r *recorder) beginning(i int, due time.Duration) (time.Duration, bool) {
+	if r.o.Share == nil {
+		return max(due, r.clock.Now()), true
+	}
+	begin, ok := r.o.Share.Begin(r.net.Sending(), i, r.clock.Start, due)
+	if !ok {
+		r.net.Halt(transport.Unpermitted)
+	}
+	return begin, ok
+}
+
+// Options, Partition, Progress and Share are the types of package transport, which describes them.
+type (
+	Options   = transport.Options
+	Partition = transport.Partition
+	Progress  = transport.Progress
+	Share     = transport.Share
+)

@@ -1,7 +1,9 @@
 package scenario
 
 import (
+	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -109,5 +111,143 @@ func (l *linter) plan(root *tree.Node) {
 	if n := root.Get("partition"); n != nil && !s.Partition.Fresh && slices.ContainsFunc(s.Limit, stale) {
 		l.add(n, "partitions of an earlier run", "their quota may be in use when the run starts",
 			"begin with a silence in which the limit recovers, or write fresh: true")
+	}
+}
+
+// openAPIStart is the member that makes a document one of OpenAPI or Swagger, in YAML or JSON.
+var openAPIStart = regexp.MustCompile(`(?m)^[\s{]*["']?(openapi|swagger)["']?\s*:`)
+
+// IsOpenAPI tells whether src looks like an OpenAPI or Swagger document.
+func IsOpenAPI(src []byte) bool { return openAPIStart.Match(src) }
+
+// Declared counts the operations of an OpenAPI document, and those that declare a response 429, a Retry-After
+// in it, and a limit.
+type Declared struct{ Operations, Denials, Waits, Limits int }
+
+// String returns: 3 operations: 2 declare 429, 1 Retry-After, 1 a limit.
+func (d Declared) String() string {
+	return fmt.Sprintf("%s: %d declare 429, %d Retry-After in it, %d a limit",
+		text.Plural(d.Operations, "operation"), d.Denials, d.Waits, d.Limits)
+}
+
+// LintOpenAPI says which operations of an OpenAPI document (3.x, or Swagger 2.0) declare how they are
+// limited. It warns of each that does not, in file order. A limit is a header field of a response such as
+// X-RateLimit-Limit or RateLimit, or an extension such as x-ratelimit. What another file has is not seen.
+func LintOpenAPI(src []byte, name string) (Declared, []tree.Problem, error) {
+	root, bad := tree.Parse(src, name, tree.Document{Foreign: true, Is: "an OpenAPI document is one mapping"})
+	if root == nil || root.Get("openapi") == nil && root.Get("swagger") == nil {
+		bad = append(bad, tree.Problem{File: name, Line: 1, Col: 1, What: "no OpenAPI document",
+			Why: "it has neither openapi nor swagger"})
+		return Declared{}, nil, bad.Err()
+	}
+	d := document{linter: linter{decoder: decoder{file: name}}, root: root}
+	paths := d.follow(root.Get("paths"))
+	for i, item := range paths.Children() {
+		item = d.follow(item)
+		for k, op := range item.Children() {
+			if method := strings.ToUpper(item.Keys[k].Text); slices.Contains(methods, method) {
+				d.operation(method+" "+paths.Keys[i].Text, op, d.states(root) || d.states(item))
+			}
+		}
+	}
+	d.problems.Sort()
+	return d.declared, d.problems, nil
+}
+
+// methods are the members of a path that are operations.
+var methods = []string{"GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE"}
+
+// document reads one OpenAPI document.
+type document struct {
+	linter
+	root     *tree.Node
+	declared Declared
+}
+
+// follow returns what a node refers to with $ref, or the node itself; an empty mapping if it is not here.
+func (d *document) follow(n *tree.Node) *tree.Node {
+	for range 16 { // a chain of references
+		ref := n.Get("$ref")
+		if ref == nil {
+			break
+		}
+		pointer, here := strings.CutPrefix(ref.Text, "#/")
+		if !here {
+			return &tree.Node{Form: tree.Mapping}
+		}
+		n = d.root
+		for step := range strings.SplitSeq(pointer, "/") {
+			n = n.Get(strings.NewReplacer("~1", "/", "~0", "~", "%7B", "{", "%7D", "}").Replace(step))
+		}
+		if n == nil {
+			d.add(ref, tree.Quote(ref.Text), "the document has no such part", "")
+		}
+	}
+	if n == nil || n.Form != tree.Mapping {
+		return &tree.Node{Form: tree.Mapping}
+	}
+	return n
+}
+
+// operation counts one operation, and warns of what it does not declare. stated: the whole path states a
+// limit.
+func (d *document) operation(name string, op *tree.Node, stated bool) {
+	d.declared.Operations++
+	responses := d.follow(op.Get("responses"))
+	stated = stated || d.states(op)
+	for _, r := range responses.Children() {
+		stated = stated || d.states(d.follow(d.follow(r).Get("headers")))
+	}
+	denial := d.follow(responses.Get("429"))
+	wait := d.header(denial, "Retry-After")
+	var lacks, mends []string
+	if responses.Get("429") == nil {
+		lacks, mends = append(lacks, "no response 429"), append(mends, `add responses: "429"`)
+	} else if d.declared.Denials++; wait == nil && len(denial.Keys) > 0 {
+		lacks, mends = append(lacks, "no Retry-After in its 429"), append(mends, "add headers: Retry-After")
+	}
+	if wait != nil {
+		d.declared.Waits++
+		d.whole(wait)
+	}
+	if stated {
+		d.declared.Limits++
+	} else {
+		lacks = append(lacks, "no limit")
+		mends = append(mends, "add X-RateLimit-Limit or RateLimit to the headers of its responses")
+	}
+	if len(lacks) > 0 {
+		d.addAt(op.At, name, "declares "+strings.Join(lacks, " and "), "", strings.Join(mends, "; "))
+	}
+}
+
+// states tells whether a mapping has a member that states a limit.
+func (d *document) states(n *tree.Node) bool {
+	return n != nil && slices.ContainsFunc(n.Keys, func(k *tree.Node) bool {
+		name := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(k.Text))
+		return strings.Contains(name, "ratelimit") || strings.Contains(name, "throttl")
+	})
+}
+
+// header returns the declaration of a header field of a response, whatever its capitals; nil: there is none.
+func (d *document) header(response *tree.Node, name string) *tree.Node {
+	headers := d.follow(response.Get("headers"))
+	for i, k := range headers.Keys {
+		if strings.EqualFold(k.Text, name) {
+			return d.follow(headers.Items[i])
+		}
+	}
+	return nil
+}
+
+// whole warns of a Retry-After that may have fractions.
+func (d *document) whole(wait *tree.Node) {
+	kind := d.follow(wait.Get("schema")).Get("type")
+	if kind == nil {
+		kind = wait.Get("type") // Swagger 2.0
+	}
+	if kind != nil && kind.Text == "number" {
+		d.add(kind, tree.Quote(kind.Text), "Retry-After is whole seconds or a date (RFC 9110, 10.2.3)",
+			`write "integer"`)
 	}
 }

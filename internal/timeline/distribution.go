@@ -1,9 +1,11 @@
 package timeline
 
 import (
+	"cmp"
 	"encoding/json"
 	"math"
 	"slices"
+	"sort"
 	"time"
 )
 
@@ -145,4 +147,110 @@ func logIndex(v time.Duration, perDecade int) int {
 		k++
 	}
 	return k
+}
+
+// Latencies are the two measures of the answers of one outcome.
+type Latencies struct {
+	// Corrected is the latency, FirstByte - At. It counts from the plan, so a request that was sent late
+	// counts as slow. For requests without a plan (closed loop) it is the service time.
+	Corrected Distribution `json:"corrected"`
+	// Service is the service time, FirstByte - Sent.
+	Service Distribution `json:"service"`
+}
+
+// LatencySummary is what one recording says about latency. Allowed.Service.Count + Denied.Service.Count +
+// Unknown.Service.Count + Unanswered is the number of observations.
+type LatencySummary struct {
+	Allowed Latencies `json:"allowed"`
+	Denied  Latencies `json:"denied"`
+	// Unknown are the answers whose status is not classified.
+	Unknown Latencies `json:"unknown"`
+	// Unanswered counts the observations without a first byte, which have no latency.
+	Unanswered int64 `json:"unanswered"`
+	// Lateness is Sent - At of the requests with a plan. A phase has a plan if at least one of its requests
+	// was not sent at the very nanosecond of its At. Count is 0 for a recording of closed loops, or in
+	// virtual time.
+	Lateness Distribution `json:"lateness"`
+}
+
+// Of returns the latencies of one outcome.
+func (s *LatencySummary) Of(o Outcome) *Latencies {
+	switch o {
+	case Allowed:
+		return &s.Allowed
+	case Denied:
+		return &s.Denied
+	default:
+		return &s.Unknown
+	}
+}
+
+// StatusCount is how many answers had a status and an outcome.
+type StatusCount struct {
+	Status  int     `json:"status"`
+	Outcome Outcome `json:"outcome"`
+	Answers int     `json:"answers"`
+	// Location is where the first of them that redirects leads. Empty: none does.
+	Location string `json:"location,omitempty"`
+}
+
+// notModified is the status of an answer that a client has already.
+const notModified = 304
+
+// Redirects tells whether x counts as admissions, and sends the client elsewhere.
+func (x StatusCount) Redirects() bool {
+	return x.Outcome == Allowed && x.Status >= 300 && x.Status < 400 && x.Status != notModified
+}
+
+// Breaks tells whether x counts as denials, and may as well be errors of the server.
+func (x StatusCount) Breaks() bool { return x.Outcome == Denied && x.Status >= 500 }
+
+// statusKey is what a StatusTally tells answers apart by.
+type statusKey struct {
+	status  int
+	outcome Outcome
+}
+
+// StatusTally counts answers by status and outcome. The zero value is empty.
+type StatusTally struct {
+	at  map[statusKey]int
+	out []StatusCount
+}
+
+// Add takes the next observation.
+func (t *StatusTally) Add(o *Observation) {
+	if o.Status == 0 {
+		return
+	}
+	k := statusKey{o.Status, o.Outcome}
+	n, known := t.at[k]
+	if !known {
+		if n = len(t.out); n == 0 {
+			t.at = map[statusKey]int{}
+		}
+		t.at[k] = n
+		t.out = append(t.out, StatusCount{Status: o.Status, Outcome: o.Outcome})
+	}
+	t.out[n].Answers++
+	if t.out[n].Location == "" && o.Status >= 300 && o.Status < 400 {
+		t.out[n].Location, _ = o.Fields.Get("Location")
+	}
+}
+
+// Statuses returns the counts, ascending by status. Empty: nothing was answered, or no status was recorded.
+func (t *StatusTally) Statuses() []StatusCount {
+	sort.Slice(t.out, func(i, j int) bool {
+		a, b := &t.out[i], &t.out[j]
+		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Outcome, b.Outcome)) < 0
+	})
+	return t.out
+}
+
+// Statuses counts the answers of t by status and outcome.
+func (t *Timeline) Statuses() []StatusCount {
+	var all StatusTally
+	for o := range t.All() {
+		all.Add(o)
+	}
+	return all.Statuses()
 }

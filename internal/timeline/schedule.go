@@ -2,6 +2,7 @@ package timeline
 
 import (
 	"iter"
+	"math"
 	"time"
 )
 
@@ -174,4 +175,176 @@ func (s *Schedule) Planned() (requests int, duration time.Duration) {
 		}
 	}
 	return requests, duration
+}
+
+// Event is what happens to the target in a Hook phase.
+type Event struct {
+	// Action is what the embedded target does.
+	Action Action `json:"action,omitempty"`
+	// Limit is the limit that Reload declares, as a SPEC. Empty: the present limit.
+	Limit string `json:"limit,omitempty"`
+	// Command is given to a shell if the target is not the embedded one.
+	Command string `json:"command,omitempty"`
+	// Timeout bounds the command.
+	Timeout time.Duration `json:"timeout_ns,omitempty"`
+}
+
+// Action is something that happens to a limiter.
+type Action string
+
+// The actions. Restart ends the process and starts it again. Reload makes it read its configuration again.
+// StoreDown takes away the store of its state, StoreUp brings that store back as it was. Count asks it how
+// many requests it has denied, by its own count.
+const (
+	Restart   Action = "restart"
+	Reload    Action = "reload"
+	StoreDown Action = "store-down"
+	StoreUp   Action = "store-up"
+	Count     Action = "count"
+)
+
+// Actions lists all actions.
+func Actions() []Action { return []Action{Restart, Reload, StoreDown, StoreUp, Count} }
+
+// Retry is how a client retries after a denial. The policies are those of client libraries. The wait before
+// retry n (from 1) of a client is
+//
+//	fixed        Base
+//	exponential  Base * 2^(n-1), at most Max
+//	retry-after  what the denial says, Base if it says nothing
+//
+// With Jitter it is a uniformly random share of that (for retry-after: up to Base more).
+type Retry struct {
+	Policy RetryPolicy   `json:"policy,omitempty"`
+	Base   time.Duration `json:"base_ns,omitempty"`
+	Max    time.Duration `json:"max_ns,omitempty"`
+	Jitter bool          `json:"jitter,omitempty"`
+	// Budget is how many retries all clients together may send, in percent of their first requests; 0: no
+	// bound. A client without a retry left gives up.
+	Budget int `json:"budget_percent,omitempty"`
+	// Breaker is the number of denials in a row, over all clients, after which nobody sends for Open. Then
+	// one client tries. 0: no breaker.
+	Breaker int           `json:"breaker,omitempty"`
+	Open    time.Duration `json:"open_ns,omitempty"`
+	// Seed makes the random waits repeatable.
+	Seed uint64 `json:"seed,omitempty"`
+}
+
+// RetryPolicy names how long a client waits.
+type RetryPolicy string
+
+// The policies.
+const (
+	RetryFixed       RetryPolicy = "fixed"
+	RetryExponential RetryPolicy = "exponential"
+	RetryAsTold      RetryPolicy = "retry-after"
+)
+
+// Wait returns how long a client waits before its next try, after so many denials in a row. told is what
+// Retry-After said, if it said anything. share returns a random part of a duration, for jitter.
+func (r *Retry) Wait(
+	failures int, told time.Duration, isTold bool, share func(time.Duration) time.Duration,
+) time.Duration {
+	wait := r.Base
+	switch r.Policy {
+	case RetryExponential:
+		if shift := failures - 1; shift < 62 && wait <= math.MaxInt64>>shift {
+			wait <<= shift
+		} else {
+			wait = math.MaxInt64
+		}
+		wait = min(wait, max(r.Max, r.Base))
+	case RetryAsTold:
+		if isTold {
+			if r.Jitter {
+				told += share(r.Base)
+			}
+			return told
+		}
+	}
+	if r.Jitter {
+		return share(wait)
+	}
+	return wait
+}
+
+// Request is how the requests of one phase differ from those of other phases. The zero value: not at all.
+type Request struct {
+	// Path replaces path and query of the URL, and is sent as it is written: //a, /%61. Method replaces the
+	// method.
+	Path   string `json:"path,omitempty"`
+	Method string `json:"method,omitempty"`
+	// Header holds extra fields, with names in canonical form. They replace the fields that all requests
+	// have.
+	Header map[string]string `json:"header,omitempty"`
+	// Spellings are ways to write the path, which the requests of the phase take in turn. Empty: as it is.
+	Spellings []Spelling `json:"spellings,omitempty"`
+	// Keys gives partitions another name on the wire. Several partitions with one key are one client whose
+	// requests are counted apart, as by a limiter with a limit for each route. An empty key is not sent: the
+	// client has no name.
+	Keys map[string]string `json:"keys,omitempty"`
+	// EmptyKey sends the header field of the key without a value, where an empty key stands in a field.
+	EmptyKey bool `json:"empty_key,omitempty"`
+	// Addresses says which addresses Phase.Forge invents. Empty: AnyAddress.
+	Addresses Addresses `json:"addresses,omitempty"`
+	// Fresh sends each request on a connection of its own.
+	Fresh bool `json:"fresh,omitempty"`
+	// Mint gives each request its own name on the wire, which begins with the name of its partition.
+	Mint bool `json:"mint,omitempty"`
+	// Vary is in what the requests of the partitions named by OtherSide differ. Empty: in nothing.
+	Vary Attribute `json:"vary,omitempty"`
+}
+
+// Key returns the name of a partition on the wire.
+func (r *Request) Key(partition string) string {
+	if k, ok := r.Keys[partition]; ok {
+		return k
+	}
+	return partition
+}
+
+// IsZero tells whether r changes nothing.
+func (r Request) IsZero() bool {
+	return r.Path == "" && r.Method == "" && len(r.Header) == 0 && len(r.Spellings) == 0 &&
+		len(r.Keys) == 0 && r.Addresses == "" && !r.Fresh && r.Vary == "" && !r.Mint && !r.EmptyKey
+}
+
+// Addresses says which addresses are invented.
+type Addresses string
+
+// The addresses. A limiter may tell clients apart by their addresses. It takes each address of AnyAddress for
+// another client, and all addresses of the other kinds for one client.
+const (
+	// AnyAddress: another address in each request, of 198.18.0.0/15, which belongs to nobody (RFC 2544).
+	AnyAddress Addresses = "any"
+	// OneNetwork: another address in each request, all of one IPv6 network of 64 bits, as one subscriber has
+	// it (RFC 6177). It lies in 2001:db8::/32, which is for documentation (RFC 3849).
+	OneNetwork Addresses = "one-network"
+	// TwoSpellings: one IPv4 address and, in turn, the IPv6 address that is mapped from it (RFC 4291, section
+	// 2.5.5.2).
+	TwoSpellings Addresses = "two-spellings"
+)
+
+// Spelling is a way to write a path that names the same resource on many servers.
+type Spelling string
+
+// The spellings, of the path /a/b.
+const (
+	// Plain is /a/b.
+	Plain Spelling = "plain"
+	// Doubled is //a/b, Dotted /./a/b, Trailing /a/b/.
+	Doubled  Spelling = "doubled-slash"
+	Dotted   Spelling = "dot-segment"
+	Trailing Spelling = "trailing-slash"
+	// Upper is /A/B.
+	Upper Spelling = "upper-case"
+	// Encoded is /%61/%62 (RFC 3986 section 6.2.2.2: equivalent to Plain).
+	Encoded Spelling = "percent-encoded"
+	// Queried is /a/b?rlcheck=1.
+	Queried Spelling = "query"
+)
+
+// Spellings lists all spellings.
+func Spellings() []Spelling {
+	return []Spelling{Plain, Doubled, Dotted, Trailing, Upper, Encoded, Queried}
 }

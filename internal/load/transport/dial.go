@@ -4,11 +4,16 @@ import (
 	"bufio"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/http"
 	"net/netip"
 	"net/url"
+	"strings"
+	"sync"
 	"syscall"
 	"time"
 )
@@ -162,3 +167,205 @@ func address(u *url.URL) string {
 	}
 	return net.JoinHostPort(u.Hostname(), port)
 }
+
+// Families keeps the connections to each host on one version of IP, that of the first. A name may have
+// addresses of both versions, and a net.Dialer takes the other one when a connection takes long. A limiter
+// that counts by address would then have two clients. The zero value is ready; any goroutine may use it.
+type Families struct {
+	mu sync.Mutex
+	of map[string]string
+}
+
+// Dial calls dial with network, or with the network of the version of IP that addr is kept on.
+func (f *Families) Dial(ctx context.Context, network, addr string,
+	dial func(ctx context.Context, network, addr string) (net.Conn, error)) (net.Conn, error) {
+	f.mu.Lock()
+	kept := f.of[addr]
+	f.mu.Unlock()
+	if kept != "" {
+		return dial(ctx, kept, addr)
+	}
+	nc, err := dial(ctx, network, addr)
+	if err != nil {
+		return nil, err
+	}
+	if kept = f.keep(addr, nc.RemoteAddr()); kept == version(nc.RemoteAddr()) {
+		return nc, nil
+	}
+	nc.Close() // another one was faster
+	return dial(ctx, kept, addr)
+}
+
+// keep returns the network that addr is kept on, which is that of at unless another one is kept already.
+func (f *Families) keep(addr string, at net.Addr) string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.of == nil {
+		f.of = map[string]string{}
+	}
+	if f.of[addr] == "" {
+		f.of[addr] = version(at)
+	}
+	return f.of[addr]
+}
+
+// version returns the network of the version of IP of an address; "" for what is no address of TCP.
+func version(a net.Addr) string {
+	switch tcp, ok := a.(*net.TCPAddr); {
+	case !ok:
+		return ""
+	case tcp.IP.To4() != nil:
+		return "tcp4"
+	default:
+		return "tcp6"
+	}
+}
+
+// Authorization returns the value of Proxy-Authorization for the URL of a proxy; "" for none.
+func Authorization(p *url.URL) string {
+	if p.User == nil {
+		return ""
+	}
+	password, _ := p.User.Password()
+	return "Basic " + base64.StdEncoding.EncodeToString([]byte(p.User.Username()+":"+password))
+}
+
+// viaProxy gives m the form that a proxy reads: an absolute target (RFC 9112 section 3.2.2).
+func (m *message) viaProxy(p, u *url.URL) {
+	m.target = u.Scheme + "://" + hostOf(u) + m.target
+	if c := Authorization(p); c != "" {
+		m.add("Proxy-Authorization", c)
+	}
+}
+
+// hostOf returns the host of u as a Host field has it. The zone of an IPv6 address is left out: only this
+// machine knows it (RFC 6874 section 4).
+func hostOf(u *url.URL) string {
+	host, end := u.Host, strings.IndexByte(u.Host, ']')
+	if zone := strings.IndexByte(host, '%'); zone >= 0 && end > zone {
+		return host[:zone] + host[end:]
+	}
+	return host
+}
+
+// hear keeps the first bytes that arrive on a connection.
+func (c *Conn) hear() {
+	if c.served == 0 && c.known == 0 {
+		b, _ := c.br.Peek(min(c.br.Buffered(), len(c.opening)))
+		c.known = copy(c.opening[:], b)
+	}
+}
+
+// Spoken tests what a target speaks that answered nothing and ended the connections. It returns the word for
+// HTTP/2 or TLS, "" if that is not known. A server of TLS that gets the preface of HTTP/2 hangs up without a
+// word: nginx, HAProxy, Node. A note mentions the test, since a server of HTTP/1.1 may take the
+// preface of HTTP/2 for a request with method PRI. A target behind a proxy is not tested.
+func (t *Transport) Spoken(ctx context.Context) string {
+	secure := t.o.URL.Scheme == "https"
+	if t.o.HTTP2 && secure || t.o.Proxy != nil || t.answered.Load() || ctx.Err() != nil || !t.hungUp() {
+		return ""
+	}
+	others := "HTTP/2, and TLS"
+	if t.o.HTTP2 {
+		others = "TLS"
+	}
+	t.Note("nothing was answered: rlcheck tested whether the target speaks %s", others)
+	ctx, cancel := context.WithTimeout(ctx, min(time.Second, t.o.Timeout))
+	defer cancel()
+	if !t.o.HTTP2 && t.dialer.asked(ctx, speaksHTTP2) {
+		return CauseHTTP2
+	}
+	greets := func(c net.Conn) bool {
+		trusting := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // nothing is sent
+		return tls.Client(c, trusting).HandshakeContext(ctx) == nil
+	}
+	if !secure && t.dialer.asked(ctx, greets) {
+		return CauseWantsTLS
+	}
+	return ""
+}
+
+// asked opens a connection to the target for one test.
+func (d dialer) asked(ctx context.Context, question func(net.Conn) bool) bool {
+	c, err := d.raw(ctx, &Pool{}, address(d.o.URL))
+	if err != nil {
+		return false
+	}
+	defer c.Close()
+	defer context.AfterFunc(ctx, func() { c.Close() })()
+	return question(c)
+}
+
+// speaksHTTP2 sends the preface of HTTP/2 with empty settings. It tells whether settings come back (RFC 9113
+// section 3.4).
+func speaksHTTP2(c net.Conn) bool {
+	const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + "\x00\x00\x00\x04\x00\x00\x00\x00\x00"
+	if _, err := io.WriteString(c, preface); err != nil {
+		return false
+	}
+	var b [9]byte
+	_, err := io.ReadFull(c, b[:])
+	return err == nil && CauseProtocol(b[:]) == CauseHTTP2
+}
+
+// carriers names what requests in flight occupy.
+func carriers(o *Options) string {
+	if o.HTTP2 {
+		return "streams"
+	}
+	return "connections"
+}
+
+// via opens a connection for requests to u. It asks the proxy for a tunnel if the proxy cannot forward
+// such requests itself.
+func (d dialer) via(ctx context.Context, p *Pool, u *url.URL) (net.Conn, error) {
+	if d.o.Proxy == nil {
+		return d.raw(ctx, p, address(u))
+	}
+	nc, err := d.raw(ctx, p, address(d.o.Proxy))
+	if err != nil {
+		return nil, CauseOfProxy(err)
+	}
+	if u.Scheme == "http" && !d.o.HTTP2 {
+		d.notes.once("forwarded", CauseForwarded)
+		return nc, nil
+	}
+	stop := context.AfterFunc(ctx, func() { nc.Close() })
+	err = tunnel(nc, address(u), Authorization(d.o.Proxy))
+	if !stop() {
+		err = fmt.Errorf("the proxy did not answer CONNECT within %v: %w", d.o.Timeout, ctx.Err())
+	}
+	if err != nil {
+		nc.Close()
+		return nil, CauseOfProxy(err)
+	}
+	return nc, nil
+}
+
+// tunnel asks a proxy for a tunnel to host:port (RFC 9110 section 9.3.6).
+func tunnel(nc net.Conn, to, credentials string) error {
+	ask := "CONNECT " + to + " HTTP/1.1\r\nHost: " + to + "\r\n"
+	if credentials != "" {
+		ask += "Proxy-Authorization: " + credentials + "\r\n"
+	}
+	if _, err := io.WriteString(nc, ask+"\r\n"); err != nil {
+		return err
+	}
+	br := bufio.NewReader(byByte{io.LimitReader(nc, maxHeader)})
+	resp, err := http.ReadResponse(br, &http.Request{Method: http.MethodConnect})
+	switch {
+	case err != nil:
+		return fmt.Errorf("the proxy did not answer CONNECT: %w", err)
+	case resp.ProtoMajor != 1:
+		return fmt.Errorf("the proxy answered CONNECT in %s, want HTTP/1.1", resp.Proto)
+	case resp.StatusCode/100 != 2:
+		return fmt.Errorf("the proxy answered CONNECT with %s", resp.Status)
+	}
+	return nil
+}
+
+// byByte reads one byte at a time. So it takes nothing that comes through the tunnel, in which a target may
+// speak first.
+type byByte struct{ io.Reader }
+
+func (r byByte) Read(p []byte) (int, error) { return r.Reader.Read(p[:min(len(p), 1)]) }

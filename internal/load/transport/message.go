@@ -1,11 +1,15 @@
 package transport
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/rlcheck/rlcheck/internal/http2"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -224,4 +228,117 @@ func names(h http.Header) []string {
 	}
 	slices.Sort(out)
 	return out
+}
+
+// CheckHeader tells whether the extra fields can be sent as they are. Their names must be in canonical form.
+func CheckHeader(h http.Header) error {
+	for name, values := range h {
+		if err := CheckName(name); err != nil {
+			return fmt.Errorf("header %q: %w", name, err)
+		}
+		if name != http.CanonicalHeaderKey(name) {
+			return fmt.Errorf("header %q: a name is kept in canonical form (write %q)", name,
+				http.CanonicalHeaderKey(name))
+		}
+		for _, v := range values {
+			if err := CheckValue(v); err != nil {
+				return fmt.Errorf("header %s: %w", name, err)
+			}
+		}
+	}
+	return nil
+}
+
+// CheckName tells whether name is a token and names no field that frames the message.
+func CheckName(name string) error {
+	if !IsToken(name) {
+		return fmt.Errorf("name %q: a field name is made of letters, digits and !#$%%&'*+-.^_`|~", name)
+	}
+	switch http.CanonicalHeaderKey(name) {
+	case "Content-Length", "Transfer-Encoding", "Trailer", "Te", "Upgrade":
+		return fmt.Errorf("name %q: rlcheck frames the message itself (leave it out)", name)
+	}
+	return nil
+}
+
+// IsToken tells whether s is a token (RFC 9110 section 5.6.2).
+func IsToken(s string) bool {
+	for i := 0; i < len(s); i++ {
+		c := s[i]
+		letter := c|0x20 >= 'a' && c|0x20 <= 'z'
+		if !letter && !(c >= '0' && c <= '9') && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+var errValue = errors.New("a field value has no control characters such as CR or LF, and no space at its " +
+	"ends")
+
+// CheckValue tells whether v is a field value (RFC 9110 section 5.5). The error does not quote the value: it
+// may be a secret.
+func CheckValue(v string) error {
+	for i := 0; i < len(v); i++ {
+		if (v[i] < ' ' && v[i] != '\t') || v[i] == 0x7f {
+			return errValue
+		}
+	}
+	if v != strings.Trim(v, " \t") {
+		return errValue
+	}
+	return nil
+}
+
+// key identifies a request that is made once and used again.
+type key struct {
+	origin    bool
+	partition string
+	cost      int64
+	own       *timeline.Request
+	turn      int
+}
+
+// Requests makes the requests of a recording. Several goroutines may use it.
+type Requests struct {
+	o *Options
+	// numbered counts the wishes that got a number.
+	numbered atomic.Int64
+
+	mu   sync.Mutex
+	made map[key]*MessageRequest
+}
+
+// NewRequests returns the requests that o describes. Their numbers follow those of the recorders before this
+// one.
+func NewRequests(o *Options) *Requests {
+	r := &Requests{o: o, made: map[key]*MessageRequest{}}
+	if o.Share != nil {
+		r.numbered.Store(int64(o.Share.Forged))
+	}
+	return r
+}
+
+// Of returns the request for a wish that was checked. It makes each request once, unless the request has an
+// invented address or key or a unique number.
+func (r *Requests) Of(w Wish) *MessageRequest {
+	if len(w.Forge) > 0 || w.Own != nil && w.Own.Mint || r.o.PastCaches != "" {
+		w.number = int(r.numbered.Add(1))
+		return newRequest(r.o, w)
+	}
+	k := key{w.Origin, w.Partition, w.Cost, nil, 0}
+	if w.Own != nil && !w.Own.IsZero() {
+		k.own = w.Own
+		if n := len(w.Own.Spellings); n > 0 {
+			k.turn = w.Turn % n
+		}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	req, ok := r.made[k]
+	if !ok {
+		req = newRequest(r.o, w)
+		r.made[k] = req
+	}
+	return req
 }

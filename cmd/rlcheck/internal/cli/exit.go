@@ -3,8 +3,12 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // The exit statuses. They are part of the interface.
@@ -57,4 +61,62 @@ func StatusFor(v result.Verdict, interrupted bool, failOn string) error {
 	default:
 		return nil
 	}
+}
+
+// Usagef returns an error of the command line.
+func Usagef(format string, args ...any) error { return fmt.Errorf(format, args...) }
+
+// Mend returns a mend in parentheses to follow an error, or nothing for an empty one.
+func Mend(text string) string {
+	if text == "" {
+		return ""
+	}
+	return " (" + text + ")"
+}
+
+// FailOnKnown refuses an unknown word of --fail-on.
+func FailOnKnown(word string) error {
+	words := []string{"", "fail", "inconclusive"}
+	if slices.Contains(words, word) {
+		return nil
+	}
+	return Usagef("--fail-on %q: the values are fail and inconclusive%s",
+		word, Mend(text.Suggest(word, words[1:])))
+}
+
+// NoArguments refuses every argument.
+func NoArguments(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return Usagef("%s: %q: the command takes no arguments (%s --help lists the flags)",
+			cmd.Name(), args[0],
+			cmd.CommandPath())
+	}
+	return nil
+}
+
+// Needs demands from least to most arguments, or any number of them if most < 0. what says in words what they
+// name.
+func Needs(least, most int, what string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		switch {
+		case len(args) < least:
+			return Usagef("%s: name %s", cmd.Name(), what)
+		case most >= 0 && len(args) > most:
+			return Usagef("%s: %q: one argument too many: name %s", cmd.Name(), args[most], what)
+		}
+		return nil
+	}
+}
+
+// NotEmpty refuses flags with an empty value, as -t "$URL" gives if URL is not set. Otherwise the scenario's
+// value would be judged, and the embedded target would pass for another one.
+func NotEmpty(cmd *cobra.Command, flags ...string) error {
+	var errs []error
+	for _, name := range flags {
+		if f := cmd.Flags().Lookup(name); f.Changed && f.Value.String() == "" {
+			errs = append(errs, Usagef("--%s \"\": the value is empty (write a value, or leave --%s "+
+				"out to use the scenario's)", name, name))
+		}
+	}
+	return errors.Join(errs...)
 }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unicode/utf8"
@@ -12,6 +14,8 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/rlcheck/rlcheck/internal/load"
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Meter shows in one line of a terminal how far a scenario is. A nil Meter shows nothing. No failure of it
@@ -139,4 +143,210 @@ func (m *Meter) Stop() {
 	case <-m.console.done:
 	case <-time.After(farewell):
 	}
+}
+
+// Solo shows the progress of a scenario that is recorded alone: in one line of a terminal, or now and then in
+// a separate line. A nil Solo shows nothing.
+type Solo struct {
+	bar   *Meter
+	beat  *Heartbeat
+	label string
+	// ends is when the recording ends by its plan.
+	ends time.Time
+}
+
+// NewSolo begins to show a recording that takes so long by its plan, and those after it. beat may be nil.
+func NewSolo(e *Env, beat *Heartbeat, label string, lasts, after time.Duration) *Solo {
+	return &Solo{NewMeter(e, label, lasts, after), beat, label, time.Now().Add(lasts)}
+}
+
+// Update shows how far the load is.
+func (s *Solo) Update(p load.Progress) {
+	if s != nil {
+		s.bar.Update(p)
+		s.beat.recording(time.Now(), s.label, p, time.Until(s.ends))
+	}
+}
+
+// Stop ends the line.
+func (s *Solo) Stop() {
+	if s != nil {
+		s.bar.Stop()
+	}
+}
+
+// Crowd shows the progress of scenarios that are recorded beside each other: in one line of a terminal, or
+// now and then in a separate line. A nil Crowd shows nothing.
+type Crowd struct {
+	bar  *Meter
+	beat *Heartbeat
+	// planned is how many requests all scenarios may send. all is the number of scenarios.
+	planned, all int
+	// ends is when the recordings end by their plans.
+	ends time.Time
+	// stop ends all recordings. It is called if nothing can be judged.
+	stop func()
+
+	mu       sync.Mutex
+	recorded int
+	seen     map[string]load.Progress
+}
+
+// NewCrowd returns the Crowd of so many scenarios, which may together send so many requests and take so long
+// by their plans. bar and beat may be nil. stop is called once nothing can be judged.
+func NewCrowd(bar *Meter, beat *Heartbeat, planned, all int, lasts time.Duration, stop func()) *Crowd {
+	return &Crowd{bar: bar, beat: beat, planned: planned, all: all, ends: time.Now().Add(lasts), stop: stop,
+		seen: map[string]load.Progress{}}
+}
+
+// LeastAnswers is how many answers must be neither admissions nor denials before a run ends. A target that
+// restarts soon answers again.
+const LeastAnswers = 100
+
+// Mute tells whether nothing can be judged: so many scenarios had neither an admission nor a denial, and so
+// many had one. Some ask for other routes or statuses than all the others.
+func Mute(none, some int) bool { return none >= 2 && none >= 4*some }
+
+// Update takes the progress of one scenario.
+func (c *Crowd) Update(id string, p load.Progress) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.seen[id] = p
+	sum := load.Progress{Planned: c.planned, Phase: fmt.Sprintf("%d of %d recorded", c.recorded, c.all)}
+	none, some := 0, 0
+	for _, one := range c.seen {
+		switch {
+		case one.Allowed+one.Denied > 0:
+			some++
+		case one.Unknown > 0:
+			none++
+		}
+		sum.Allowed += one.Allowed
+		sum.Denied += one.Denied
+		sum.Unknown += one.Unknown
+		sum.Sent += one.Sent
+		sum.Late = max(sum.Late, one.Late)
+	}
+	if sum.Unknown >= LeastAnswers && Mute(none, some) {
+		c.stop()
+	}
+	c.bar.Update(sum)
+	c.beat.recording(time.Now(), fmt.Sprintf("%d of %s recorded at the same time are done", c.recorded,
+		text.Plural(c.all, "scenario")), sum, time.Until(c.ends))
+}
+
+// Over counts a scenario whose recording has ended.
+func (c *Crowd) Over() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.recorded++
+}
+
+// SearchBar shows the progress of many small recordings that share a budget: in one line of a terminal, or
+// now and then in a separate line.
+type SearchBar struct {
+	bar    *Meter
+	beat   *Heartbeat
+	most   int
+	within time.Duration
+	began  time.Time
+}
+
+// NewSearchBar returns a Search with a budget of so many requests and so much time. With --verbose it draws
+// nothing, as results are printed meanwhile.
+func NewSearchBar(e *Env, label string, most int, within time.Duration) *SearchBar {
+	s := &SearchBar{most: most, within: within, began: time.Now()}
+	if !e.Verbose {
+		s.bar = NewMeter(e, label, 0, 0)
+		s.beat = NewHeartbeat(e, s.began)
+	}
+	if s.bar != nil {
+		s.bar.budget = s.spent
+	}
+	return s
+}
+
+// Update takes the progress of all recordings together.
+func (s *SearchBar) Update(p load.Progress) {
+	p.Planned = s.most
+	s.bar.Update(p)
+	s.beat.busy(time.Now(), fmt.Sprintf("%d of at most %s sent, %s", p.Sent,
+		text.Plural(s.most, "request"), s.spent()))
+}
+
+// Stop removes the line.
+func (s *SearchBar) Stop() { s.bar.Stop() }
+
+// spent says how much of the time is used.
+func (s *SearchBar) spent() string {
+	return fmt.Sprintf("%s of at most %s", seconds(time.Since(s.began)), text.Short(s.within))
+}
+
+// Heartbeat says now and then how far a run of several scenarios is, if no line of progress is drawn. A job
+// of many minutes that prints nothing seems to hang. A nil Heartbeat says nothing.
+type Heartbeat struct {
+	say  *Speaker
+	said time.Time
+}
+
+// betweenBeats is the least time between two lines.
+const betweenBeats = 30 * time.Second
+
+// NewHeartbeat returns nil if a meter is drawn.
+func NewHeartbeat(e *Env, now time.Time) *Heartbeat {
+	if wantsMeter(e) {
+		return nil
+	}
+	return &Heartbeat{e.Say, now}
+}
+
+// Tell says how many of all scenarios are done, and with which verdicts, if the last line is old enough. The
+// report says so of the last scenario.
+func (h *Heartbeat) Tell(now time.Time, done []result.Scenario, all int) {
+	if h == nil || now.Sub(h.said) < betweenBeats || len(done) >= all {
+		return
+	}
+	h.said = now
+	var parts []string
+	counts := map[string]int{}
+	for i := range done {
+		counts[became(&done[i])]++
+	}
+	for _, what := range []string{"PASS", "FAIL", "INCONCLUSIVE", notJudged} {
+		if n := counts[what]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, what))
+		}
+	}
+	h.say.Notef("%d of %s are done: %s", len(done), text.Plural(all, "scenario"),
+		strings.Join(parts, ", "))
+}
+
+// recording says how far the recording of what is, and how long the rest takes by its plan; 0: not known.
+func (h *Heartbeat) recording(now time.Time, what string, p load.Progress, left time.Duration) {
+	rest := ""
+	if left > 0 {
+		rest = fmt.Sprintf(", %s left by plan", seconds(left))
+	}
+	h.busy(now, fmt.Sprintf("%s: %s of at most %s sent%s", what, text.Thousands(p.Sent),
+		text.Plural(p.Planned, "request"), rest))
+}
+
+// busy says what is going on, if the last line is old enough.
+func (h *Heartbeat) busy(now time.Time, what string) {
+	if h == nil || now.Sub(h.said) < betweenBeats {
+		return
+	}
+	h.said = now
+	h.say.Notef("%s", what)
+}
+
+// notJudged is the report's word for a scenario that does not count.
+const notJudged = "not judged"
+
+// became returns the result of s in a word.
+func became(s *result.Scenario) string {
+	if s.Uncounted() {
+		return notJudged
+	}
+	return strings.ToUpper(s.Verdict.String())
 }
