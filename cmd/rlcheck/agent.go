@@ -49,8 +49,7 @@ Exit status: 0 the run is over, 2 the run was lost, or did not begin, 130 interr
 	fl := cmd.Flags()
 	fl.StringVar(&f.redis, "redis", "", "where agents meet: the redis:// URL of the run (required)")
 	fl.StringVar(&f.name, "name", "", "name of the agent in reports (default host and process)")
-	fl.StringVar(&f.keys, "api-keys", "", "file of keys that the target issued, the same file as for the "+
-		"run")
+	fl.StringVar(&f.keys, "api-keys", "", "file of keys that the target issued, the same file as for the run")
 	fl.StringVar(&f.request.Cacert, "cacert", "",
 		"PEM file of the authorities that may sign the target's certificate")
 	fl.StringVar(&f.request.Cert, "cert", "",

@@ -40,9 +40,8 @@ func (f *clientFlags) add(cmd *cobra.Command) {
 		"in common: url, or the name of a header field (default Idempotency-Key)")
 	fl.IntVar(&f.opts.MaxAttempts, "max-attempts", 0,
 		"with --client: the most tries of one request, including the first (default not judged)")
-	fl.IntVar(&f.opts.Budget, "retry-budget", 0,
-		"with --client: the most retries of all clients together, in percent of the first tries "+
-			"(default not judged)")
+	fl.IntVar(&f.opts.Budget, "retry-budget", 0, "with --client: the most retries of all clients "+
+		"together, in percent of the first tries (default not judged)")
 	fl.StringVar(&f.backoff, "backoff", "", "with --client: the waits where a denial states none, "+
 		"BASE..MAX[,factor=2][,jitter=50%]: 1s..60s (default only that there are any)")
 	fl.StringVar(&f.breaker, "breaker", "", "with --client: after how many denials in a row a client "+
@@ -140,9 +139,8 @@ func readClients(e *cli.Env, name string, f checkFlags) (*timeline.Timeline, err
 	case "csv":
 		read = timeline.ReadCSV
 	default:
-		return nil,
-			cli.Usagef("--format %q: --client needs the answers that clients got, which a log does not "+
-				"have: ndjson or csv (record them with rlcheck serve --record FILE)", f.Format)
+		return nil, cli.Usagef("--format %q: --client needs the answers that clients got, which a log "+
+			"does not have: ndjson or csv (record them with rlcheck serve --record FILE)", f.Format)
 	}
 	outcome, err := f.outcome(timeline.StatusOutcome)
 	if err != nil {
@@ -155,9 +153,8 @@ func readClients(e *cli.Env, name string, f checkFlags) (*timeline.Timeline, err
 func clientScenario(name string, tl *timeline.Timeline, f *checkFlags) result.Scenario {
 	j, claims := claim.JudgeClients(tl, f.clients.opts)
 	s := result.Scenario{ID: "stdin", Title: "Clients wait as they are told, spread out, and give up",
-		Kind: result.Required, Verdict: j.Verdict, Reason: j.Reason, Detail: j.Detail,
-		Claims: claims, Judgement: j, Counts: tl.Counts(), Header: tl.Header, Timeline: tl,
-		Duration: tl.End()}
+		Kind: result.Required, Verdict: j.Verdict, Reason: j.Reason, Detail: j.Detail, Claims: claims,
+		Judgement: j, Counts: tl.Counts(), Header: tl.Header, Timeline: tl, Duration: tl.End()}
 	if name != "-" {
 		s.ID, s.TimelinePath, s.Replay = filepath.Base(name), name, f.kept.replay
 	}

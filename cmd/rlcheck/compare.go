@@ -42,8 +42,7 @@ the runs show neither: a scenario is missing or no longer judged, or there are t
 --max-regression.`,
 		Example: `  rlcheck compare baseline reports/2026-11-20T10-00-00
   rlcheck compare 'reports/old-*' 'reports/new-*' --max-regression 10% -o markdown=compare.md`,
-		Args: cli.Needs(2, 2, "the old side and the new side: folders of kept runs, or their "+
-			"report.json"),
+		Args: cli.Needs(2, 2, "the old side and the new side: folders of kept runs, or their report.json"),
 		RunE: func(_ *cobra.Command, args []string) error { return compareSides(e, args[0], args[1], f) },
 	}
 	fl := cmd.Flags()

@@ -176,8 +176,7 @@ var ownFields = []string{"accept-encoding", "connection", "content-length", "kee
 func (p *curlParser) field(_, text string) error {
 	if strings.HasPrefix(text, "@") {
 		return problem("-H @", "rlcheck reads no file for curl options",
-			"write its fields with -H after the "+
-				"command")
+			"write its fields with -H after the command")
 	}
 	name, value, found := strings.Cut(text, ":")
 	value = strings.TrimSpace(value)
@@ -200,8 +199,7 @@ func (p *curlParser) finish() (*curlRequest, error) {
 	case len(p.urls) == 0:
 		return nil, problem("the command", "it has no URL", "")
 	case len(p.urls) > 1:
-		return nil, problem("the command", "it has "+strconv.Itoa(len(p.urls))+
-			" URLs, but one is loaded",
+		return nil, problem("the command", "it has "+strconv.Itoa(len(p.urls))+" URLs, but one is loaded",
 			"put a word with spaces into quotes")
 	}
 	if err := p.setURL(p.urls[0]); err != nil {

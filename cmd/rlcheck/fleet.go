@@ -134,10 +134,9 @@ func lead(ctx context.Context, e *cli.Env, given []scenarioSource, f *runFlags) 
 	url := f.redis
 	if url == "" || url == scenario.EmbeddedRedis {
 		if f.fleet.agents > mostOwn {
-			return nil,
-				cli.Usagef("--agents %d: at most %d agents are started on one machine (start them "+
-					"yourself with rlcheck agent, and name the Redis where they meet: --redis URL)",
-					f.fleet.agents, mostOwn)
+			return nil, cli.Usagef("--agents %d: at most %d agents are started on one machine (start them "+
+				"yourself with rlcheck agent, and name the Redis where they meet: --redis URL)",
+				f.fleet.agents, mostOwn)
 		}
 		var err error
 		if url, err = l.embed(e, f); err != nil {

@@ -48,9 +48,8 @@ func judgeFile(e *cli.Env, names []string, f *checkFlags) (*result.Judgement, ti
 		name = "stdin"
 	}
 	if f.Format != "ndjson" && ours(in) {
-		return nil, timeline.Counts{},
-			cli.Usagef("%s: the file is a recording of rlcheck, but --format is %s (leave --format out)",
-				name, f.Format)
+		return nil, timeline.Counts{}, cli.Usagef("%s: the file is a recording of rlcheck, but --format "+
+			"is %s (leave --format out)", name, f.Format)
 	}
 	in, err := recordedLog(e, in, f)
 	if err != nil {
@@ -72,9 +71,8 @@ func judgeFile(e *cli.Env, names []string, f *checkFlags) (*result.Judgement, ti
 type opener func(io.Reader, string, timeline.ReadOptions) *timeline.Reader
 
 // judgeTimeline judges a recording with the members of a timeline.
-func judgeTimeline(e *cli.Env, in io.Reader, name string, f *checkFlags, open opener) (
-	*result.Judgement, timeline.Counts, error,
-) {
+func judgeTimeline(e *cli.Env, in io.Reader, name string, f *checkFlags, open opener) (*result.Judgement,
+	timeline.Counts, error) {
 	if err := f.logOnly(); err != nil {
 		return nil, timeline.Counts{}, err
 	}
@@ -100,9 +98,8 @@ func (f *checkFlags) OtherFormat(name string, err error) error {
 		return err
 	}
 	if log := guessed(name); log != "" {
-		return fmt.Errorf("%s: the file looks like an access log, not like a recording (write --format "+
-			"%s)", name,
-			log)
+		return fmt.Errorf("%s: the file looks like an access log, not like a recording (write --format %s)",
+			name, log)
 	}
 	if foreign(err) && !f.Changed("format") && filepath.Ext(name) != ".ndjson" {
 		return fmt.Errorf("%w\n%s was read as NDJSON; if it has another format, name it (--format csv, "+
@@ -238,8 +235,7 @@ func refused(name string, line int, err error) error {
 
 // judgeLog judges an access log. It is read whole before, since its lines are in the order of their ends, and
 // its own end is known only at the end.
-func judgeLog(e *cli.Env, files []accesslog.File, f *checkFlags) (*result.Judgement, timeline.Counts,
-	error) {
+func judgeLog(e *cli.Env, files []accesslog.File, f *checkFlags) (*result.Judgement, timeline.Counts, error) {
 	name := files[0].Name
 	var garbage rundir.Garbage
 	defer garbage.Over()

@@ -28,8 +28,7 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	// A reader that has left is no reason to lose a recording, so writes return EPIPE.
 	signal.Ignore(syscall.SIGPIPE)
 	say := &cli.Speaker{Out: out, Err: errw}
-	e := &cli.Env{Args: args, In: in, Say: say, Getenv: os.LookupEnv, Environ: os.Environ,
-		Version: version()}
+	e := &cli.Env{Args: args, In: in, Say: say, Getenv: os.LookupEnv, Environ: os.Environ, Version: version()}
 	root := newRootCmd(e)
 	root.SetArgs(negativeLast(root, args))
 	err := unknownCommand(root, args)

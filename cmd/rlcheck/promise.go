@@ -43,8 +43,7 @@ func promisedOnly(f lab.Fault) string {
 		return "\nonly if it is promised (--promise " + f.Promise +
 			"): without the promise, a target that never did it is right"
 	case f.Declared != "":
-		return "\nonly if it is declared (--set " + f.Declared + "); for the embedded target it is " +
-			"known"
+		return "\nonly if it is declared (--set " + f.Declared + "); for the embedded target it is known"
 	default:
 		return ""
 	}

@@ -41,13 +41,11 @@ type work struct {
 
 // recordAll runs the chosen scenarios, keeps them in the folder of the run and prints the wanted reports.
 func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, given []scenarioSource,
-	outs []cli.Output,
-	f runFlags, red trial.Redactor) error {
+	outs []cli.Output, f runFlags, red trial.Redactor) error {
 	started := time.Now()
 	m := newManifest(e, started, chosen, f, red)
 	m.Env = variablesOf(e, chosen, given, f, red)
-	r := &result.Run{ID: m.ID, Started: started, Version: m.Version, Command: m.Command,
-		Host: cli.ThisHost()}
+	r := &result.Run{ID: m.ID, Started: started, Version: m.Version, Command: m.Command, Host: cli.ThisHost()}
 	dir, replaced, err := rundir.New(f.Out, m)
 	if err != nil {
 		return err
@@ -99,8 +97,7 @@ func untested(r *result.Run, chosen []*scenario.Scenario, f runFlags) string {
 	const asks = "identity-isolation"
 	p := chosen[0].Partition
 	if f.Partition != "" || !strings.HasPrefix(chosen[0].File, builtinPrefix) || f.Target == "" ||
-		f.Target == "builtin" || p.Kind != scenario.ByHeader ||
-		r.Verdict(f.strict) != result.Pass ||
+		f.Target == "builtin" || p.Kind != scenario.ByHeader || r.Verdict(f.strict) != result.Pass ||
 		slices.ContainsFunc(chosen, func(s *scenario.Scenario) bool { return s.ID == asks }) {
 		return ""
 	}
@@ -328,10 +325,9 @@ func newManifest(e *cli.Env, t time.Time, chosen []*scenario.Scenario, f runFlag
 	for _, s := range f.slo {
 		set = append(set, "expect.slo."+s)
 	}
-	m := &rundir.Manifest{ID: rundir.ID(t), Version: e.Version, PID: os.Getpid(),
-		Started: t.UTC(), Command: red.Words(command), Strict: f.strict,
-		Target: red.Replace(f.Target), Limit: f.Limit, Partition: f.Partition,
-		Set: red.Words(set)}
+	m := &rundir.Manifest{ID: rundir.ID(t), Version: e.Version, PID: os.Getpid(), Started: t.UTC(),
+		Command: red.Words(command), Strict: f.strict, Target: red.Replace(f.Target), Limit: f.Limit,
+		Partition: f.Partition, Set: red.Words(set)}
 	m.Promises, _ = parsePromises(f.promise, f.strict) // they were parsed before
 	for _, s := range chosen {
 		m.Scenarios = append(m.Scenarios, rundir.Planned{ID: s.ID, File: s.File})

@@ -44,9 +44,8 @@ func (k *keeper) add(o *timeline.Observation) {
 }
 
 // scenario returns what reports show of a judged recording.
-func (k *keeper) scenario(
-	name string, judges *check.Panel, j *result.Judgement, c timeline.Counts,
-) result.Scenario {
+func (k *keeper) scenario(name string, judges *check.Panel, j *result.Judgement,
+	c timeline.Counts) result.Scenario {
 	var one spec.Limit
 	if limits := judges.Limits(); len(limits) == 1 {
 		one = limits[0]

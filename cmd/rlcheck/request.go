@@ -43,8 +43,7 @@ func (f *requestFlags) Add(fl *pflag.FlagSet) {
 		"a header field: 'NAME: VALUE', the value also @FILE or ${VARIABLE}; kept secret (repeatable)")
 	fl.StringVarP(&f.method, "method", "X", "", "the method (default that of the scenario; POST with --data)")
 	fl.StringVarP(&f.data, "data", "d", "", "the body: BODY, @FILE, or @- for standard input; kept secret")
-	fl.StringVar(&f.host, "host", "", "the Host field, and the name in the certificate: NAME or "+
-		"NAME:PORT")
+	fl.StringVar(&f.host, "host", "", "the Host field, and the name in the certificate: NAME or NAME:PORT")
 	fl.StringVar(&f.Cacert, "cacert", "",
 		"PEM file of the authorities that may sign the target's certificate")
 	fl.StringVar(&f.Cert, "cert", "", "PEM file of the certificate to show to the target; may hold the key")
@@ -94,16 +93,14 @@ func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 		out = append(out, tree.Setting{Path: headerPath, Field: "Host", Value: f.host, Flag: "--host"})
 	}
 	if f.http2 {
-		out = append(out, tree.Setting{Path: "target.protocol", Value: string(scenario.H2),
-			Flag: "--http2"})
+		out = append(out, tree.Setting{Path: "target.protocol", Value: string(scenario.H2), Flag: "--http2"})
 	}
 	if f.UnixSocket != "" {
 		out = append(out, tree.Setting{Path: "target.unix_socket", Value: tree.Verbatim(f.UnixSocket),
 			Flag: "--unix-socket"})
 	}
 	if f.proxy != "" {
-		out = append(out, tree.Setting{Path: "target.proxy", Value: tree.Verbatim(f.proxy),
-			Flag:   "--proxy",
+		out = append(out, tree.Setting{Path: "target.proxy", Value: tree.Verbatim(f.proxy), Flag: "--proxy",
 			Secret: strings.Contains(f.proxy, "@")})
 	}
 	denied, err := deniedSettings(f.denied)
@@ -176,8 +173,7 @@ func (f *requestFlags) fields(in io.Reader) ([]tree.Setting, error) {
 // frame a message, and that of the partition.
 var notSent = map[string]string{
 	"accept-encoding": "compressed answers cannot be read (leave the field out)",
-	"x-cost": "rlcheck writes the cost of a request in this field (write cost: in the " +
-		"scenario)",
+	"x-cost":          "rlcheck writes the cost of a request in this field (write cost: in the scenario)",
 }
 
 // fieldSetting reads one --header.
@@ -188,9 +184,8 @@ func fieldSetting(text string, in io.Reader) (tree.Setting, error) {
 		Secret: secretField(name, value)}
 	switch why := notSent[strings.ToLower(name)]; {
 	case !found || name == "":
-		return s,
-			cli.Usagef("--header: the field has no name: a field is NAME: VALUE (write -H 'Accept: " +
-				"text/html')")
+		return s, cli.Usagef("--header: the field has no name: a field is NAME: VALUE (write -H 'Accept: " +
+			"text/html')")
 	case why != "":
 		return s, cli.Usagef("--header %q: %s", name, why)
 	case value == "":
@@ -203,9 +198,8 @@ func fieldSetting(text string, in io.Reader) (tree.Setting, error) {
 	s.Value = strings.TrimSpace(s.Value)
 	switch {
 	case strings.ContainsFunc(s.Value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
-		return s, cli.Usagef("--header %q: the value has a control character: a field is one line of "+
-			"text",
-			name)
+		return s,
+			cli.Usagef("--header %q: the value has a control character: a field is one line of text", name)
 	case s.Value == "":
 		return s, cli.Usagef("--header %q: %s is empty", name, value)
 	}
@@ -265,9 +259,8 @@ func (f *requestFlags) TLS() (*tls.Config, error) {
 	case f.Key != "" && f.Cert == "":
 		return nil, cli.Usagef("--key: a key belongs to a certificate (add --cert FILE)")
 	case f.insecure && f.Cacert != "":
-		return nil,
-			cli.Usagef("--insecure: it accepts any certificate, but --cacert restricts them (leave one " +
-				"out)")
+		return nil, cli.Usagef("--insecure: it accepts any certificate, but --cacert restricts them " +
+			"(leave one out)")
 	case f.Cacert == "" && f.Cert == "":
 		return nil, nil
 	}

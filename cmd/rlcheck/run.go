@@ -69,9 +69,8 @@ little beside others is recorded again alone.`,
 	fl := cmd.Flags()
 	fl.StringVarP(&f.Target, "target", "t", "", "URL of the target, or builtin")
 	fl.StringVar(&f.Limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,...")
-	fl.StringVar(&f.Partition, "partition", "",
-		"what identifies a client: header:NAME, header:NAME: FORMAT, address, path, query:NAME, "+
-			"cookie:NAME, body:NAME or none")
+	fl.StringVar(&f.Partition, "partition", "", "what identifies a client: header:NAME, header:NAME: "+
+		"FORMAT, address, path, query:NAME, cookie:NAME, body:NAME or none")
 	fl.StringVar(&f.keys, "api-keys", "", "file of keys that the target issued, one client in each line; "+
 		"they are redacted")
 	f.Request.Add(fl)
@@ -90,9 +89,8 @@ little beside others is recorded again alone.`,
 	fl.StringSliceVar(&f.promise, "promise", nil, "what the target promises to have: "+promises)
 	fl.StringVar(&f.cost, "cost", "",
 		"how many units of the limit each request costs, though it says nothing of it (default 1)")
-	fl.StringSliceVar(&f.slo, "slo", nil,
-		"objectives that each scenario must keep: allowed_p99=50ms (or denied_, p50, p90, p95, p999, max) "+
-			"and errors=0")
+	fl.StringSliceVar(&f.slo, "slo", nil, "objectives that each scenario must keep: allowed_p99=50ms (or "+
+		"denied_, p50, p90, p95, p999, max) and errors=0")
 	fl.Uint64Var(&f.seed, "seed", 1, "seed of all random choices")
 	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+
 		" (repeatable)")
@@ -105,14 +103,12 @@ little beside others is recorded again alone.`,
 	fl.StringSliceVar(&f.Allow, "allow-host", nil, "host that may be reached although its address is public")
 	fl.BoolVar(&f.commands, "allow-commands", false,
 		"run the commands of scenarios that only "+configName+" names")
-	fl.StringVar(&f.redis, "redis", "",
-		"where the embedded target keeps its state: a redis:// URL, or embedded (default memory); with "+
-			"--agents, where the agents meet")
+	fl.StringVar(&f.redis, "redis", "", "where the embedded target keeps its state: a redis:// URL, or "+
+		"embedded (default memory); with --agents, where the agents meet")
 	f.fleet.add(fl)
 	f.addPace(fl)
-	fl.DurationVar(&f.wallError, "wall-error", 0,
-		"how far the target's clock may be from ours (default 500ms; on loopback 1ms, except to prove "+
-			"a FAIL)")
+	fl.DurationVar(&f.wallError, "wall-error", 0, "how far the target's clock may be from ours (default "+
+		"500ms; on loopback 1ms, except to prove a FAIL)")
 	fl.StringVar(&f.failOn, "fail-on", "",
 		"fail: exit 0 if something is inconclusive; inconclusive: exit 1 (default exit 3)")
 	return cmd
@@ -123,9 +119,8 @@ func (f *runFlags) addPace(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.serial, "serial", false, "record one scenario after the other")
 	fl.BoolVar(&f.economical, "economical", false,
 		"sleep until a request is due instead of spinning: for machines that others share")
-	fl.StringVar(&f.budget, "budget", "",
-		"run only what fits into requests=N,time=DURATION; scenarios that catch the most faults come "+
-			"first")
+	fl.StringVar(&f.budget, "budget", "", "run only what fits into requests=N,time=DURATION; scenarios "+
+		"that catch the most faults come first")
 	fl.IntVar(&f.retries, "retries", 0, "how often to repeat a scenario that was late or showed too "+
 		"little, with fresh clients; a FAIL is never repeated")
 }
@@ -263,9 +258,8 @@ func dryRun(e *cli.Env, chosen []*scenario.Scenario, f runFlags, red trial.Redac
 		e.Say.Resultf("in all no request; nothing was sent\n")
 		return nil
 	}
-	e.Say.Resultf("in all at most %s, %s, to %s; nothing was sent\n",
-		text.Plural(mostRequests(chosen, f), "request"), scenario.Lasting(chosen, f.serial),
-		red.Replace(strings.Join(order, ", ")))
+	e.Say.Resultf("in all at most %s, %s, to %s; nothing was sent\n", text.Plural(mostRequests(chosen, f),
+		"request"), scenario.Lasting(chosen, f.serial), red.Replace(strings.Join(order, ", ")))
 	return nil
 }
 

@@ -50,8 +50,7 @@ func schemaText(name string) ([]byte, error) {
 	case "identity":
 		return report.IdentitySchema()
 	default:
-		return nil, cli.Usagef("schema %q: the schemas are scenario, report, verdict, compare and "+
-			"identity%s", name,
-			cli.Mend(text.Suggest(name, schemaNames)))
+		return nil, cli.Usagef("schema %q: the schemas are scenario, report, verdict, compare and identity%s",
+			name, cli.Mend(text.Suggest(name, schemaNames)))
 	}
 }

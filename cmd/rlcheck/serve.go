@@ -64,26 +64,22 @@ func newServeCmd(e *cli.Env) *cobra.Command {
 	fl.StringVar(&f.key, "key", "X-Api-Key", "header field whose value is the partition")
 	fl.StringVar(&f.partition, "partition", "", "none: all clients share one quota (default: each key "+
 		"has its own quota; a request without a key counts for its address)")
-	fl.StringArrayVar(&f.rules, "rule", nil,
-		"a separate limit for some requests: /PATH, METHOD, NAME:VALUE of a field or several of these, "+
-			"then a SPEC, none, or zero for a limit of nothing; the first rule that fits counts "+
-			"(repeatable)")
-	fl.StringVar(&f.client, "client-address", "",
-		"header field to whose end a trusted proxy writes the client's address, for requests without a "+
-			"key (default the address of the connection)")
+	fl.StringArrayVar(&f.rules, "rule", nil, "a separate limit for some requests: /PATH, METHOD, "+
+		"NAME:VALUE of a field or several of these, then a SPEC, none, or zero for a limit of nothing; "+
+		"the first rule that fits counts (repeatable)")
+	fl.StringVar(&f.client, "client-address", "", "header field to whose end a trusted proxy writes the "+
+		"client's address, for requests without a key (default the address of the connection)")
 	fl.StringVar(&f.control, "control", "",
 		"loopback address to listen on for events: POST /restart, /reload, /reload?limit=SPEC, "+
 			"/store-down, /store-up, GET /denials; its URL is the second line printed (default none)")
 	fl.StringVar(&f.record, "record", "",
 		"file to record how clients behave, as a timeline; rlcheck check FILE --client judges it")
 	fl.StringVar(&f.retryAfter, "retry-after", "seconds", "form of Retry-After: seconds or date")
-	fl.StringSliceVar(&f.dialect, "dialect", nil,
-		"groups of fields in answers: x-ratelimit (reset since the epoch), x-ratelimit-delta (reset from "+
-			"now), "+
-			"ratelimit-draft (RateLimit and RateLimit-Policy of draft -10 and -11), ratelimit-legacy "+
-			"(RateLimit-Limit and kin), openai and anthropic (one family for requests and one for tokens), "+
-			"retry-after, retry-after-ms, none "+
-			"(default x-ratelimit,ratelimit-draft,retry-after)")
+	fl.StringSliceVar(&f.dialect, "dialect", nil, "groups of fields in answers: x-ratelimit (reset since "+
+		"the epoch), x-ratelimit-delta (reset from now), ratelimit-draft (RateLimit and RateLimit-Policy "+
+		"of draft -10 and -11), ratelimit-legacy (RateLimit-Limit and kin), openai and anthropic (one "+
+		"family for requests and one for tokens), retry-after, retry-after-ms, none (default "+
+		"x-ratelimit,ratelimit-draft,retry-after)")
 	fl.IntVar(&f.status, "deny-status", http.StatusTooManyRequests,
 		"status of a denial: 429, 503, 403, 200 or any other")
 	fl.StringVar(&f.denyBody, "deny-body", "quota-exceeded",
@@ -121,11 +117,10 @@ func addStateFlags(fl *pflag.FlagSet, f *serveFlags) {
 // options returns the options of the target. The error says what is wrong with the rules.
 func (f serveFlags) options(limit spec.Limit) (lab.Options, error) {
 	o := lab.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, ClientHeader: f.client,
-		RetryAfter: f.retryAfter, DenyStatus: f.status,
-		DenyBody: lab.DenyBody(f.denyBody), OnStoreError: lab.OnStoreError(f.onStoreError),
-		Seed: f.seed, Tokens: f.tokens,
-		Replicas: f.replicas, Counters: lab.Counters(f.counters), SyncEvery: f.syncEvery,
-		Balance: lab.Balance(f.balance), OneForAll: f.partition == string(scenario.ByNone)}
+		RetryAfter: f.retryAfter, DenyStatus: f.status, DenyBody: lab.DenyBody(f.denyBody),
+		OnStoreError: lab.OnStoreError(f.onStoreError), Seed: f.seed, Tokens: f.tokens, Replicas: f.replicas,
+		Counters: lab.Counters(f.counters), SyncEvery: f.syncEvery, Balance: lab.Balance(f.balance),
+		OneForAll: f.partition == string(scenario.ByNone)}
 	for _, d := range f.dialect {
 		o.Dialect = append(o.Dialect, lab.Dialect(d))
 	}
@@ -207,8 +202,7 @@ func (f serveFlags) unshown() string {
 	}
 	switch wants := all[i].Wants(); {
 	case wants == lab.WantAddresses && f.client == "":
-		return "nothing tells the server the addresses of clients (add --client-address " +
-			"X-Forwarded-For)"
+		return "nothing tells the server the addresses of clients (add --client-address X-Forwarded-For)"
 	case wants == lab.WantRule && len(f.rules) == 0:
 		return "no request has a separate limit (add --rule '/login fixed-window,rate=5/1m')"
 	case wants == lab.WantEvent && f.control == "",
@@ -300,9 +294,8 @@ func checkFault(name string, proxy bool) error {
 		case f.Name == name && f.Proxy == proxy:
 			return nil
 		case f.Name == name:
-			return cli.Usagef("--fault %q: that fault belongs to rlcheck %s (rlcheck %s --fault %s)",
-				name, command[!proxy],
-				command[!proxy], name)
+			return cli.Usagef("--fault %q: that fault belongs to rlcheck %s (rlcheck %s --fault %s)", name,
+				command[!proxy], command[!proxy], name)
 		case f.Proxy == proxy:
 			names = append(names, f.Name)
 		}

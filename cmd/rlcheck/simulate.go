@@ -72,9 +72,8 @@ nothing: only the judge does.`,
 		"standard input")
 	fl.StringVar(&f.beside, "beside", "", "kept run or recording whose requests are decided, and drawn "+
 		"beside what was observed (table, html)")
-	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(simulationFormats,
-		", ")+
-		" (repeatable; default table)")
+	fl.StringArrayVarP(&f.outputs, "output", "o", nil,
+		"FORMAT[=PATH]: "+strings.Join(simulationFormats, ", ")+" (repeatable; default table)")
 	fl.StringArrayVar(&f.set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
 	fl.StringSliceVar(&f.only, "only", nil, "simulate only these scenarios: ID, GLOB or TAG")
 	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
@@ -130,8 +129,7 @@ func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
 }
 
 // simulateScenarios decides the requests of scenarios.
-func simulateScenarios(e *cli.Env, args []string, f simulateFlags) (out []result.Scenario,
-	err error) {
+func simulateScenarios(e *cli.Env, args []string, f simulateFlags) (out []result.Scenario, err error) {
 	if len(args) == 0 {
 		return nil,
 			cli.Usagef("simulate: name a scenario file, a folder or builtin:NAME, or a log with --from")
@@ -228,8 +226,7 @@ func (t *try) decide(h timeline.Header, o *timeline.Observation, answer time.Dur
 	}
 	d := t.limiter.Decide(o.Partition, o.Sent, max(o.Cost, 1))
 	x := timeline.Observation{Arrival: o.Arrival, Sent: o.Sent, FirstByte: o.Sent + d.Delay + answer,
-		Answered: true,
-		Outcome:  timeline.Denied, Status: 429}
+		Answered: true, Outcome: timeline.Denied, Status: 429}
 	x.Seq, x.Cost, x.Done = t.counts.Sent, max(o.Cost, 1), x.FirstByte
 	t.counts.Sent++
 	t.counts.Planned++
@@ -259,9 +256,8 @@ func (t *try) scenario(name string, h timeline.Header) (result.Scenario, error) 
 }
 
 // eachRequest reads the requests of --from, in the order in which they were sent.
-func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timeline.Observation) error) (
-	timeline.Header, error,
-) {
+func eachRequest(e *cli.Env, f *simulateFlags,
+	take func(timeline.Header, *timeline.Observation) error) (timeline.Header, error) {
 	in, name := e.In, "stdin"
 	if f.from != "-" {
 		file, err := openTimeline(f.from)
@@ -289,8 +285,7 @@ func eachRequest(e *cli.Env, f *simulateFlags, take func(timeline.Header, *timel
 		})
 		return withoutCached(l.Header, l.Caches), errors.Join(err, stop)
 	}
-	open := map[string]opener{"ndjson": timeline.NewReader,
-		"csv": timeline.NewCSVReader}[f.read.Format]
+	open := map[string]opener{"ndjson": timeline.NewReader, "csv": timeline.NewCSVReader}[f.read.Format]
 	if open == nil {
 		return timeline.Header{}, cli.Usagef("--format %q: the formats are ndjson, csv, %s", f.read.Format,
 			LogFormats())
@@ -408,8 +403,7 @@ func besideLimits(s *result.Scenario, given []string) (limits []timeline.PhaseLi
 	switch declared := s.Timeline; {
 	case declared != nil && s.Counts.Sent > rundir.MostInMemory &&
 		len(declared.Observations) <= rundir.MostInMemory:
-		return nil, fmt.Sprintf("it has over %s: only its recording can be read whole (write --beside "+
-			"%s)",
+		return nil, fmt.Sprintf("it has over %s: only its recording can be read whole (write --beside %s)",
 			text.Plural(rundir.MostInMemory, "request"), s.TimelinePath)
 	case declared == nil || len(declared.Observations) == 0:
 		return nil, "its recording is missing"

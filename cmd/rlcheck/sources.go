@@ -282,8 +282,7 @@ func pickScenarios(sources []scenarioSource, opts scenario.ParseOptions, only, s
 		if err != nil {
 			// What is not selected may not suit the settings of the run.
 			if plain, bad := scenario.Parse(src.Text, src.Name,
-				scenario.ParseOptions{Env: opts.Env}); bad != nil ||
-				selected(plain, only, skip) {
+				scenario.ParseOptions{Env: opts.Env}); bad != nil || selected(plain, only, skip) {
 				errs = append(errs, err)
 			} else {
 				all = append(all, plain)

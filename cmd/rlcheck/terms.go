@@ -109,12 +109,10 @@ func sayTerms(e *cli.Env, name string, f *checkFlags, t timeline.Terms) {
 		remark(e, f, false, name+": judged by the terms of its recording: "+strings.Join(said, ", "))
 	}
 	if t.SingleUnits {
-		remark(e, f, false, name+": each request counts one unit, because no cost was seen to be "+
-			"charged")
+		remark(e, f, false, name+": each request counts one unit, because no cost was seen to be charged")
 	}
 	if n := f.judges.Free(); n > 0 {
-		remark(e, f, false, name+": "+text.Plural(n, "request")+
-			" of phases that no limit counts: left out")
+		remark(e, f, false, name+": "+text.Plural(n, "request")+" of phases that no limit counts: left out")
 	}
 }
 

@@ -205,8 +205,7 @@ func (t *Turns) report(ctx context.Context, r report) bool {
 // do prepares, sends and delivers a part.
 func (t *Turns) do(ctx context.Context) error {
 	if t.job.Version != t.a.Version {
-		return fmt.Errorf("it has version %s, and the coordinator has version %s",
-			t.a.Version, t.job.Version)
+		return fmt.Errorf("it has version %s, and the coordinator has version %s", t.a.Version, t.job.Version)
 	}
 	if j := &t.job.shard; j.Part < 0 || j.Part >= j.Of || j.Of > mostAgents {
 		return fmt.Errorf("part %d of %d: there is no such part", j.Part+1, j.Of)

@@ -100,8 +100,7 @@ const poolSize = 64
 
 // errURL is the error for a URL of another form. It does not quote the URL, which may hold a password.
 var errURL = errors.New("redis: URL: it is redis://HOST:PORT/DATABASE, rediss://..., " +
-	"redis-cluster://HOST:PORT,HOST:PORT " +
-	"or redis-sentinel://HOST:PORT/MASTER")
+	"redis-cluster://HOST:PORT,HOST:PORT or redis-sentinel://HOST:PORT/MASTER")
 
 // clientOf returns the client for a URL. It does not connect.
 func clientOf(where string) (RedisClient, error) {

@@ -178,8 +178,7 @@ func dress(opts *Options, s *scenario.Scenario) {
 
 // proxyFault tells whether a fault lives in the proxy.
 func proxyFault(name string) bool {
-	return slices.ContainsFunc(Faults(),
-		func(f Fault) bool { return f.Name == name && f.Proxy })
+	return slices.ContainsFunc(Faults(), func(f Fault) bool { return f.Name == name && f.Proxy })
 }
 
 // OpenStore opens the store of a target: a redis:// URL, scenario.EmbeddedRedis, or empty for memory (nil).

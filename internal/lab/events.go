@@ -164,8 +164,7 @@ func NewControl(t *Target) http.Handler {
 		},
 		"/store-down": func(*http.Request) (int, error) { t.StoreDown(); return 0, nil },
 		"/store-up": func(*http.Request) (int, error) {
-			return http.StatusInternalServerError,
-				t.StoreUp()
+			return http.StatusInternalServerError, t.StoreUp()
 		},
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -174,9 +173,8 @@ func NewControl(t *Target) http.Handler {
 		case r.URL.Path == "/denials" && r.Method == http.MethodGet:
 			writePlain(w, r, http.StatusOK, strconv.FormatInt(t.Denials(), 10)+"\n")
 		case event == nil:
-			writePlain(w, r, http.StatusNotFound,
-				"the events are /restart, /reload, /reload?limit=SPEC, /store-down and /store-up; "+
-					"GET /denials counts denials\n")
+			writePlain(w, r, http.StatusNotFound, "the events are /restart, /reload, /reload?limit=SPEC, "+
+				"/store-down and /store-up; GET /denials counts denials\n")
 		case r.Method != http.MethodPost:
 			w.Header().Set("Allow", http.MethodPost)
 			writePlain(w, r, http.StatusMethodNotAllowed, "an event is a POST\n")

@@ -146,9 +146,8 @@ func (f Fault) Fits(l spec.Limit) string {
 // Faults returns all faults of targets and of proxies, ascending by name.
 func Faults() []Fault {
 	all := slices.Concat(policyFaults, limiterFaults, completionFaults, tokenFaults, storeFaults, keyFaults,
-		attributeFaults, abuseFaults,
-		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults,
-		connectionFaults, timeFaults)
+		attributeFaults, abuseFaults, retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults,
+		eventFaults, ruleFaults, methodFaults, connectionFaults, timeFaults)
 	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 	return all
 }

@@ -50,8 +50,7 @@ var retryAfterFaults = []Fault{
 	},
 	{
 		Name: "retry-after-full", Class: "C5",
-		Sentence: "tells clients to wait until the whole quota is back, instead of the part that they " +
-			"need",
+		Sentence: "tells clients to wait until the whole quota is back, instead of the part that they need",
 		Citation: "https://github.com/symfony/symfony/issues/40289",
 		fits:     func(l spec.Limit) string { return firstOf(bitByBit(l), toldApart(l)) },
 		answer:   onRetryAfter(func(a *answer) { a.setRetryAfter(max(a.wait(), a.ruling.Reset)) }),
@@ -84,8 +83,7 @@ var retryAfterFaults = []Fault{
 	},
 	{
 		Name: "retry-after-skewed", Class: "C9",
-		Sentence: "takes the date of Retry-After from a clock that is 30 seconds behind the clock of " +
-			"Date",
+		Sentence: "takes the date of Retry-After from a clock that is 30 seconds behind the clock of Date",
 		Citation: "https://github.com/ioggstream/draft-polli-ratelimit-headers/pull/62",
 		answer: onRetryAfter(func(a *answer) {
 			a.header["Retry-After"] = []string{imfFixdate(ceilSeconds(a.now + a.wait() - 30*time.Second))}

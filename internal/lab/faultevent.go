@@ -73,8 +73,7 @@ var ruleFaults = []Fault{
 	},
 	{
 		Name: "routes-share-counter", Class: "",
-		Sentence: "counts the requests to a route with its own limit against the limit of all others " +
-			"too",
+		Sentence: "counts the requests to a route with its own limit against the limit of all others too",
 		Citation: "https://github.com/futurestudio/hapi-rate-limitor/issues/110", alsoCounted: true,
 	},
 	{
@@ -101,8 +100,7 @@ var ruleFaults = []Fault{
 	},
 	{
 		Name: "exempt-counted", Class: "",
-		Sentence: "lets requests to exempt routes through, but counts them against the quota of their " +
-			"client",
+		Sentence: "lets requests to exempt routes through, but counts them against the quota of their client",
 		Citation: "https://github.com/Keeper-Security/Commander/pull/2108", exemptCounted: true,
 	},
 }

@@ -131,8 +131,7 @@ var keyFaults = []Fault{
 
 // attributeFaults take a client for another one if its requests differ in one thing.
 var attributeFaults = []Fault{
-	byAttribute("key-by-path-case", "counts a path in upper case separately from the same path in "+
-		"lower case",
+	byAttribute("key-by-path-case", "counts a path in upper case separately from the same path in lower case",
 		"https://github.com/outline/outline/pull/13504", func(r *http.Request) bool {
 			return r.URL.Path != strings.ToLower(r.URL.Path)
 		}),
@@ -153,15 +152,13 @@ var attributeFaults = []Fault{
 			return r.URL.RawPath != ""
 		}),
 	byAttribute("key-by-extension", "counts a path with an extension separately from the same path "+
-		"without it",
-		"https://github.com/we-promise/sure/pull/3263", func(r *http.Request) bool {
-			return path.Ext(r.URL.Path) != ""
-		}),
-	byAttribute("key-by-host", "counts each name in Host separately, and a client may invent any "+
-		"number of names",
-		"https://www.rfc-editor.org/rfc/rfc9110#section-7.2", func(r *http.Request) bool {
-			return strings.HasSuffix(r.Host, ".invalid")
-		}),
+		"without it", "https://github.com/we-promise/sure/pull/3263", func(r *http.Request) bool {
+		return path.Ext(r.URL.Path) != ""
+	}),
+	byAttribute("key-by-host", "counts each name in Host separately, and a client may invent any number "+
+		"of names", "https://www.rfc-editor.org/rfc/rfc9110#section-7.2", func(r *http.Request) bool {
+		return strings.HasSuffix(r.Host, ".invalid")
+	}),
 	byAttribute("key-by-port", "counts Host with a port separately from Host without it",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-4.2.3", func(r *http.Request) bool {
 			_, _, err := net.SplitHostPort(r.Host)
@@ -199,16 +196,14 @@ var attributeFaults = []Fault{
 		func(n uint64, _ string) bool { return n > math.MaxInt64 }),
 	freeCost("word-cost-free", "charges nothing for a request whose stated cost is no number", "",
 		"https://github.com/swuecho/chat/pull/162", func(_ uint64, v string) bool { return v == "NaN" }),
-	freeWith("conditions-unlimited", "does not count requests with If-Modified-Since, even if answered "+
-		"whole",
+	freeWith("conditions-unlimited", "does not count requests with If-Modified-Since, even if answered whole",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-13.1.3", "", "If-Modified-Since", ""),
 	freeWith("ranges-unlimited", "does not count requests for a part of a resource",
 		"https://www.rfc-editor.org/rfc/rfc9110#section-14.2", "", "Range", ""),
 	freeWith("probes-unlimited", "does not count who calls itself a health probe in User-Agent",
 		"https://github.com/kubernetes/kubernetes/issues/29025", "kube-probe", "User-Agent", "kube-probe"),
-	freeWith("balancers-unlimited", "does not count who calls itself the health check of a load balancer in "+
-		"User-Agent",
-		"https://github.com/kubernetes/kubernetes/issues/29025", "elb-health-checker",
+	freeWith("balancers-unlimited", "does not count who calls itself the health check of a load balancer "+
+		"in User-Agent", "https://github.com/kubernetes/kubernetes/issues/29025", "elb-health-checker",
 		"User-Agent", "ELB-HealthChecker"),
 	freeWith("crawlers-unlimited", "does not count who calls itself a crawler in User-Agent",
 		"https://github.com/stefanprodan/AspNetCoreRateLimit/issues/437", "googlebot",

@@ -99,8 +99,7 @@ var limiterFaults = []Fault{
 	},
 	{
 		Name: "slots-never-turn", Class: "B2",
-		Sentence: "restarts its slot with every request, so the slots of a window turn only after " +
-			"silences",
+		Sentence: "restarts its slot with every request, so the slots of a window turn only after silences",
 		Citation: "https://github.com/salvo-rs/salvo/pull/1550",
 		fits:     oneSlotted,
 		limiter: func(l reference.Limiter, limit spec.Limit) reference.Limiter {

@@ -163,8 +163,7 @@ func longWindow(l spec.Limit) string {
 func startsWithSome(l spec.Limit) string {
 	for _, p := range l {
 		if least, _ := p.StartLevels(); least == 0 {
-			return "the limit allows a partition to start with nothing (declare it with " +
-				"start=full)"
+			return "the limit allows a partition to start with nothing (declare it with start=full)"
 		}
 	}
 	return ""
@@ -174,8 +173,7 @@ func startsWithSome(l spec.Limit) string {
 func severalPolicies(l spec.Limit) string {
 	for _, p := range l {
 		if p.Count == spec.CountOwn || p.Queued() {
-			return "it needs policies that deny rather than delay, and do not count requests that " +
-				"others deny"
+			return "it needs policies that deny rather than delay, and do not count requests that others deny"
 		}
 	}
 	if len(l) < 2 {

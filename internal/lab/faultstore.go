@@ -62,8 +62,7 @@ var storeFaults = []Fault{
 		Sentence: "delays requests without bound instead of denying them",
 		Citation: "https://docs.apigee.com/api-platform/reference/policies/spike-arrest-policy",
 		fits:     untold, decider: func(b Setup) Decider {
-			return Patient{Decider: NewMemory(b),
-				Clock: b.Clock}
+			return Patient{Decider: NewMemory(b), Clock: b.Clock}
 		},
 	},
 }

@@ -101,8 +101,7 @@ func (t *Target) latest() *Target {
 // sibling returns a limiter like t for another limit, with the same clock and store. It has its own decider.
 func (t *Target) sibling(limit spec.Limit) (_ *Target, err error) {
 	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName,
-		costHdr: t.costHdr, client: t.client,
-		prefix: t.prefix, facts: factsOf(limit)}
+		costHdr: t.costHdr, client: t.client, prefix: t.prefix, facts: factsOf(limit)}
 	s.opts.Limit, s.opts.Rules = limit, nil
 	if s.decider, err = newDecider(&s.opts, t.fault, t.clock); err != nil {
 		return nil, err
@@ -113,8 +112,7 @@ func (t *Target) sibling(limit spec.Limit) (_ *Target, err error) {
 // barred returns a limiter like t that admits nothing.
 func (t *Target) barred() *Target {
 	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName,
-		costHdr: t.costHdr, client: t.client,
-		decider: Nothing{Clock: t.clock}}
+		costHdr: t.costHdr, client: t.client, decider: Nothing{Clock: t.clock}}
 	s.opts.Rules = nil
 	s.facts = facts{limit: []string{"0"}, policy: []string{`"default";q=0`}, item: `"default"`,
 		name: "default"}

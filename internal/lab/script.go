@@ -137,8 +137,7 @@ func scriptedPolicy(p spec.Policy) (scripted, error) {
 		all = 1
 	}
 	s.args = []any{name, p.Rate.N, int64(p.Rate.Per / time.Microsecond), p.Full(),
-		int64(p.Tick / time.Microsecond),
-		int64((p.Ban + time.Microsecond - 1) / time.Microsecond), all, x, y}
+		int64(p.Tick / time.Microsecond), int64((p.Ban + time.Microsecond - 1) / time.Microsecond), all, x, y}
 	return s, nil
 }
 

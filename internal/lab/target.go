@@ -202,8 +202,7 @@ func completeReplicas(o *Options) error {
 		return fmt.Errorf("target: counters %q: they are %q, %q or %q", o.Counters, CountersShared,
 			CountersPrivate, CountersSynced)
 	case o.Balance != BalanceRequest && o.Balance != BalanceConnection:
-		return fmt.Errorf("target: balance %q: it is %q or %q", o.Balance, BalanceRequest,
-			BalanceConnection)
+		return fmt.Errorf("target: balance %q: it is %q or %q", o.Balance, BalanceRequest, BalanceConnection)
 	case o.SyncEvery < 0:
 		return fmt.Errorf("target: time between exchanges %v: it is more than nothing", o.SyncEvery)
 	case o.Counters == CountersSynced && o.Limit.Completes():

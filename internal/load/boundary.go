@@ -116,9 +116,8 @@ func (a *aim) byFirst() (boundary, off time.Duration, err error) {
 		o := &a.p.obs[i]
 		if !seen[o.Partition] {
 			seen[o.Partition] = true
-			wishes = append(wishes,
-				transport.Wish{Origin: o.Origin, Partition: o.Partition, Cost: a.r.o.Each,
-					Own: &a.p.plan.Request})
+			wishes = append(wishes, transport.Wish{Origin: o.Origin, Partition: o.Partition, Cost: a.r.o.Each,
+				Own: &a.p.plan.Request})
 		}
 	}
 	got := a.ask(a.r.clock.Now(), wishes...)

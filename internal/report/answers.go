@@ -18,17 +18,15 @@ func answers(id string, s *result.Scenario, c clock) SVG {
 		return ""
 	}
 	f := frame{plotLeft, 22, fullWidth - plotLeft - plotRight, 118}
-	d := newDrawing(id, "Service time of each answer",
-		fmt.Sprintf("%s between %s and %s", text.Plural(answers, "answer"),
-			text.Brief(lo), text.Brief(hi)), fullWidth, 176)
+	d := newDrawing(id, "Service time of each answer", fmt.Sprintf("%s between %s and %s",
+		text.Plural(answers, "answer"), text.Brief(lo), text.Brief(hi)), fullWidth, 176)
 	y := scale{lo: float64(lo) / 1e6 / 1.15, hi: float64(hi) / 1e6 * 1.15, from: f.y + f.h, to: f.y,
 		log: true}
 	x := c.scale(f)
 	d.yAxis(f, y, 4)
 	d.phases(f, x, c, s.Timeline, false)
 	if answers <= mostDots {
-		d.text("label", f.x, 12, "start", "service time in ms (first byte − sent), one dot for each "+
-			"answer")
+		d.text("label", f.x, 12, "start", "service time in ms (first byte − sent), one dot for each answer")
 		d.dots(x, y, c, s.Timeline)
 	} else {
 		d.text("label", f.x, 12, "start",

@@ -183,9 +183,8 @@ func (x *Beside) strips(n int) string {
 		}, string(marks))
 	}
 	to := text.Instant(end)
-	return fmt.Sprintf("the run          |%s|\na correct limiter|%s|\nthey differ      |%s|\n"+
-		"%18s%-*s%s\n%18s%s",
-		s(run), s(right), s(differ), "", n-len(to), "0", to, "",
+	return fmt.Sprintf("the run          |%s|\na correct limiter|%s|\nthey differ      "+
+		"|%s|\n%18s%-*s%s\n%18s%s", s(run), s(right), s(differ), "", n-len(to), "0", to, "",
 		"# admitted  . denied  % both  ? not known")
 }
 
@@ -226,8 +225,7 @@ func (x *Beside) card(id string) besideCard {
 	right.Judgement, right.Claims, right.Counts = nil, nil, right.Timeline.Counts()
 	head, rows := x.rows()
 	return besideCard{mark, text.Clean(x.ID), x.sentence(), drawDecisions(id+"o", &x.Scenario),
-		drawDecisions(id+"r", &right), drawDifferences(id+"d", x.sentence(), x.Timeline, x.Right), head,
-		rows}
+		drawDecisions(id+"r", &right), drawDifferences(id+"d", x.sentence(), x.Timeline, x.Right), head, rows}
 }
 
 // drawDifferences draws how many requests of a recording were decided otherwise than in right, one bar for

@@ -67,8 +67,7 @@ func (p *Pictures) witnesses(id string, s *result.Scenario, axis clock, all []ti
 		for _, part := range all {
 			if part.Partition == found[i].Partition {
 				at := fmt.Sprintf("%s-w%d", id, i)
-				p.Witness = append(p.Witness,
-					witness(at, axis, &found[i], part, drawnWindows(s, part)))
+				p.Witness = append(p.Witness, witness(at, axis, &found[i], part, drawnWindows(s, part)))
 			}
 		}
 	}

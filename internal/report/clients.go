@@ -29,8 +29,7 @@ func clientRow(c *result.Client) []string {
 		near = percent(*c.Nearness)
 	}
 	return []string{columns.ClipFront(text.Clean(c.Partition), 40), text.Thousands(c.Allowed),
-		text.Thousands(c.Denied), share, first,
-		last, near}
+		text.Thousands(c.Denied), share, first, last, near}
 }
 
 // percent prints a share: 42 %, 0.3 %.
@@ -85,8 +84,7 @@ func (s *screen) clients(raw *result.Scenario) error {
 
 // clientsHead has the names of rlcheck.report/v1, and then the scenario.
 var clientsHead = []string{"partition", "sent", "allowed", "denied", "unknown", "first_denial_ns",
-	"last_denial_ns",
-	"denial_share", "nearness", "scenario"}
+	"last_denial_ns", "denial_share", "nearness", "scenario"}
 
 // writeClients writes a row for each client (RFC 4180), the most denied first. Instants are nanoseconds since
 // the start of the recording. An empty cell: it is not known.

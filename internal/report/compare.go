@@ -118,8 +118,7 @@ func comparisonHeadline(c *Comparison) string {
 	case slower+faster == 0:
 		parts = append(parts, "no difference of latency can be shown")
 	default:
-		parts = append(parts, fmt.Sprintf("of %s %d slower, %d faster", latencyCount(c.Rows), slower,
-			faster))
+		parts = append(parts, fmt.Sprintf("of %s %d slower, %d faster", latencyCount(c.Rows), slower, faster))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -259,20 +258,17 @@ func comparisonFoot(c *Comparison, hidden int) (out []string) {
 			latencyCount(hidden)))
 	}
 	n, m := len(c.Old.Runs), len(c.New.Runs)
-	sides := fmt.Sprintf("Compared: %s (old) with %s (new).", text.Plural(n, "run"), text.Plural(m,
-		"run"))
+	sides := fmt.Sprintf("Compared: %s (old) with %s (new).", text.Plural(n, "run"), text.Plural(m, "run"))
 	switch {
 	case c.Rows == 0:
 		return append(out, sides+" No latency: too few answers of one outcome on both sides.")
 	case n == 1 && m == 1:
 		sides += " In parentheses: the 95 % interval of the quantile of this one run. One run on each " +
-			"side does not say how much runs of one build differ, so no difference of latency can be " +
-			"shown." +
+			"side does not say how much runs of one build differ, so no difference of latency can be shown." +
 			fmt.Sprintf(" %s on each side can show a difference.", text.Plural(c.Needed, "run"))
 	default:
-		sides += " In parentheses: the smallest and the largest run, or the 95 % interval of the " +
-			"quantile of one run. A change holds with 95 % for all rows together (rank test of Mann " +
-			"and Whitney)."
+		sides += " In parentheses: the smallest and the largest run, or the 95 % interval of the quantile " +
+			"of one run. A change holds with 95 % for all rows together (rank test of Mann and Whitney)."
 		if min(n, m) < c.Needed {
 			sides += fmt.Sprintf(" For this many rows it takes %d runs on each side.", c.Needed)
 		}
@@ -329,8 +325,7 @@ type side struct {
 // newline.
 func ComparisonDocument(c *Comparison) ([]byte, error) {
 	out := comparison{compareForm, c.Verdict, c.Why, nil, documentSideOf(c.Old), documentSideOf(c.New),
-		c.Notes, c.OnlyOld,
-		c.OnlyNew, c.Needed, c.Scenarios}
+		c.Notes, c.OnlyOld, c.OnlyNew, c.Needed, c.Scenarios}
 	if c.Options.Gate {
 		out.MaxRegression = &c.Options.MaxRegression
 	}

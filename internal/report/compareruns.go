@@ -107,8 +107,7 @@ func gather(runs []*result.Run) gathered {
 
 func scenarioOf(id string, old, new []*result.Scenario, strict bool) ComparedScenario {
 	s := ComparedScenario{ID: id, Old: compareTally(old), New: compareTally(new),
-		Counts:     new[0].Weighs(strict),
-		Parameters: parameters(old, new), Latencies: latenciesOf(old, new)}
+		Counts: new[0].Weighs(strict), Parameters: parameters(old, new), Latencies: latenciesOf(old, new)}
 	s.Change = changeOf(s.Old, s.New)
 	return s
 }

@@ -84,8 +84,7 @@ func decisions(id string, s *result.Scenario, c clock, parts int) SVG {
 
 func binTitle(b *bin, width time.Duration) string {
 	return fmt.Sprintf("%s .. %s: %d allowed, %d denied, %d unknown", text.Seconds(b.from),
-		text.Seconds(b.from+width),
-		b.n[timeline.Allowed], b.n[timeline.Denied], b.n[timeline.Unknown])
+		text.Seconds(b.from+width), b.n[timeline.Allowed], b.n[timeline.Denied], b.n[timeline.Unknown])
 }
 
 // declaredRate returns the smallest rate of the limit in units per second; 0: there is no limit.

@@ -211,9 +211,8 @@ func requestsText(t *timeline.Timeline, f *result.Finding) string {
 			text.Seconds(first.Sent), last.Seq, result.FirstByte(last))
 	}
 	return fmt.Sprintf("%s%s (#%d .. #%d), first sent %s, last first byte %s", where,
-		text.Plural(len(f.Observations), "request"),
-		f.Observations[0], f.Observations[len(f.Observations)-1], text.Seconds(f.From),
-		text.Seconds(f.To))
+		text.Plural(len(f.Observations), "request"), f.Observations[0], f.Observations[len(f.Observations)-1],
+		text.Seconds(f.From), text.Seconds(f.To))
 }
 
 // ends returns the observations of the witness of f that were sent first and answered last. nil: t lacks one

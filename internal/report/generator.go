@@ -27,8 +27,7 @@ func protocolText(s *result.Scenario) string {
 func generatorText(s *result.Scenario) string {
 	var parts []string
 	if l := s.Latency.Lateness; l.Count > 0 {
-		parts = append(parts,
-			fmt.Sprintf("late p99 %s, max %s", text.Brief(l.P99), text.Brief(l.Max)))
+		parts = append(parts, fmt.Sprintf("late p99 %s, max %s", text.Brief(l.P99), text.Brief(l.Max)))
 	}
 	for _, k := range s.Header.Phases {
 		if words := slipped(k); words != "" {

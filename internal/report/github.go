@@ -43,8 +43,7 @@ func githubLines(command string, all []Cause) string {
 	for i := range all {
 		c := &all[i]
 		if i+1 == mostAnnotations && len(all) > mostAnnotations {
-			rest := "in " + strings.Join(IDsOf(all[i:]), ", ") +
-				"\nthe step summary and report.html have all"
+			rest := "in " + strings.Join(IDsOf(all[i:]), ", ") + "\nthe step summary and report.html have all"
 			b.WriteString(githubLine(command, "", text.Plural(len(all)-i, "more cause"), rest))
 			break
 		}

@@ -57,8 +57,7 @@ func headline(r *result.Run, strict bool, took string) string {
 	add("INCONCLUSIVE"+few(ids["INCONCLUSIVE"]), ids["INCONCLUSIVE"])
 	add("not judged", ids["needs"])
 	return fmt.Sprintf("%s: %s, in %s%s", text.Plural(len(r.Scenarios), "scenario"),
-		strings.Join(parts, ", "),
-		text.Brief(r.Duration), interruption(r))
+		strings.Join(parts, ", "), text.Brief(r.Duration), interruption(r))
 }
 
 func doNot(ids []string) string {

@@ -21,8 +21,7 @@ func Hlog(w io.Writer, r *result.Run) error {
 	case len(recorded) == 1:
 		return latency.WriteHistogram(w, recorded[0].Timeline, recorded[0].Header.Started)
 	default:
-		return fmt.Errorf("%d recordings: a histogram log holds only one (choose a scenario with "+
-			"--only)",
+		return fmt.Errorf("%d recordings: a histogram log holds only one (choose a scenario with --only)",
 			len(recorded))
 	}
 }

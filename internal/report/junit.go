@@ -137,8 +137,7 @@ func casesOf(s *result.Scenario) []result.Claim {
 // junitClaim returns one test case. Its time is zero, as claims share the time of their scenario, which its
 // first case carries.
 func junitClaim(s *result.Scenario, c *result.Claim, fails []Failure, o CIOptions) junitCase {
-	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0),
-		Basis: c.Basis()}
+	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0), Basis: c.Basis()}
 	switch {
 	case c.Verdict == result.Fail && !s.Weighs(o.Strict):
 		m := junitFailure(c, fails)

@@ -32,9 +32,8 @@ func drawLatency(id string, s *result.Scenario) SVG {
 	f := frame{plotLeft, 48, fullWidth - plotLeft - plotRight, 2*height + gap}
 	desc := ""
 	for _, l := range lanes {
-		desc += fmt.Sprintf("%s %s: p50 %s, p99 %s, max %s. ", text.Thousands(int(l.service.Count)),
-			l.name, text.Brief(l.service.P50),
-			text.Brief(l.service.P99), text.Brief(l.service.Max))
+		desc += fmt.Sprintf("%s %s: p50 %s, p99 %s, max %s. ", text.Thousands(int(l.service.Count)), l.name,
+			text.Brief(l.service.P50), text.Brief(l.service.P99), text.Brief(l.service.Max))
 	}
 	d := newDrawing(id, "Latency of allowed and denied answers", desc, fullWidth, f.y+f.h+30)
 	d.text("label", f.x, 12, "start",
@@ -87,8 +86,7 @@ func (d *drawing) lane(l lane, x, y scale) {
 	name := fmt.Sprintf("%s: %s", l.name, text.Plural(int(l.service.Count), "answer"))
 	// The values stand in the name, as beside the marks they would overlap and leave the picture.
 	if l.service.Count > 0 {
-		name += fmt.Sprintf(", p50 %s, p99 %s (dashed)", text.Brief(l.service.P50),
-			text.Brief(l.service.P99))
+		name += fmt.Sprintf(", p50 %s, p99 %s (dashed)", text.Brief(l.service.P50), text.Brief(l.service.P99))
 		d.quantile(l.service.P50, x, y)
 		d.quantile(l.service.P99, x, y)
 	}

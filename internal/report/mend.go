@@ -19,8 +19,7 @@ import (
 var mends = map[result.Reason]string{
 	result.ScheduleMissed: "lower the rate, or use a machine with more idle processors",
 	result.Unreachable:    "start the target, or check the URL given with --target",
-	result.SetupFailed: "fix what the detail names and run again; nothing was learned about the " +
-		"limiter",
+	result.SetupFailed:    "fix what the detail names and run again; nothing was learned about the limiter",
 	result.NeedsFailed: "the scenario does not count; say what the target has (--promise, --set), or " +
 		"leave it out (--skip)",
 	result.TooFew: "make the phases send more requests or last longer, so that a fault could " +
@@ -35,9 +34,8 @@ var mends = map[result.Reason]string{
 var recordedMends = map[result.Reason]string{
 	result.TooFew: "judge a longer recording, or accept a coarser measurement (--burst-resolution 0.1, " +
 		"--rate-resolution 0.1)",
-	result.ForeignTraffic: "leave out --shared if nobody else uses these partitions",
-	result.UnclassifiedStatus: "say which statuses are denials and admissions, with --denied and " +
-		"--allowed",
+	result.ForeignTraffic:     "leave out --shared if nobody else uses these partitions",
+	result.UnclassifiedStatus: "say which statuses are denials and admissions, with --denied and --allowed",
 	result.SearchLimit: "judge one partition at a time with --only-partition, or judge a shorter " +
 		"recording",
 }
@@ -245,8 +243,7 @@ func Troubles(s *result.Scenario) []Trouble {
 	add := func(r result.Reason, detail string) {
 		t := Trouble{text.Clean(string(r)), text.Clean(strings.TrimSpace(detail)), Mend(s, r)}
 		if slices.ContainsFunc(out, func(o Trouble) bool {
-			return o.Reason == t.Reason &&
-				o.Detail == t.Detail
+			return o.Reason == t.Reason && o.Detail == t.Detail
 		}) {
 			return
 		}

@@ -23,8 +23,7 @@ func NDJSON(w io.Writer, r *result.Run) error {
 	case len(recorded) == 1:
 		return timeline.Write(w, recorded[0].Timeline)
 	default:
-		return fmt.Errorf("%d recordings: a timeline file holds only one (choose a scenario with "+
-			"--only)",
+		return fmt.Errorf("%d recordings: a timeline file holds only one (choose a scenario with --only)",
 			len(recorded))
 	}
 }

@@ -49,10 +49,8 @@ func parameters(old, new []*result.Scenario) (out []Parameter) {
 			of = i + 1
 		}
 		x, y := a.Of(i, len(l)), b.Of(i, len(l))
-		out = addKnown(out, Parameter{Name: l[i].Noun(), Policy: of, Old: x.Burst,
-			New: y.Burst})
-		if !l[i].InFlight() && !result.Refuted(x.Burst, l[i]) && !result.Refuted(y.Burst,
-			k[i]) {
+		out = addKnown(out, Parameter{Name: l[i].Noun(), Policy: of, Old: x.Burst, New: y.Burst})
+		if !l[i].InFlight() && !result.Refuted(x.Burst, l[i]) && !result.Refuted(y.Burst, k[i]) {
 			out = addKnown(out, Parameter{Name: "rate", Policy: of, Old: x.Rate, New: y.Rate,
 				perSecond: true})
 		}

@@ -147,15 +147,13 @@ func strangeStatus(who string, x timeline.StatusCount, notes []string) (text, me
 	case x.Status == http.StatusMethodNotAllowed:
 		return text + ": is the method right?", "name it: -X POST"
 	case x.Breaks():
-		return text + ": is the target broken?",
-			"read its log; if these are denials, begin with a full quota"
+		return text + ": is the target broken?", "read its log; if these are denials, begin with a full quota"
 	case x.Status >= 500:
 		return text + ": is the target broken, or is that a denial?",
 			"read its log; if it is a denial, declare it with " + denial(x.Status)
 	default:
 		return text + ": is a field missing, or is that a denial?",
-			"send a field with -H 'NAME: VALUE'; if it is a denial, declare it with " +
-				denial(x.Status)
+			"send a field with -H 'NAME: VALUE'; if it is a denial, declare it with " + denial(x.Status)
 	}
 }
 

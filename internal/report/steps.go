@@ -111,8 +111,7 @@ func (x *step) offered(s *result.Scenario) string {
 
 // stepHead has the heads of the columns of a row.
 var stepHead = []string{"phase", "of the limit", "sent", "admitted", "denied", "unknown", "ms admitted",
-	"ms denied",
-	"errors", "lost"}
+	"ms denied", "errors", "lost"}
 
 // stepNote explains the columns.
 const stepNote = "ms: p50/p99 of the latency, from the plan. Errors: answers of 500 and above that are " +
@@ -120,8 +119,7 @@ const stepNote = "ms: p50/p99 of the latency, from the plan. Errors: answers of 
 
 func (x *step) row(s *result.Scenario) []string {
 	l := x.latency.Summary()
-	return []string{text.Clean(x.name), x.offered(s), text.Thousands(x.sent),
-		text.Thousands(x.allowed), text.Thousands(x.denied), text.Thousands(x.unknown),
-		medianAndTail(l.Allowed.Corrected),
+	return []string{text.Clean(x.name), x.offered(s), text.Thousands(x.sent), text.Thousands(x.allowed),
+		text.Thousands(x.denied), text.Thousands(x.unknown), medianAndTail(l.Allowed.Corrected),
 		medianAndTail(l.Denied.Corrected), text.Thousands(x.errors), text.Thousands(x.lost)}
 }

@@ -173,8 +173,7 @@ func (s *screen) latencies(r *result.Run) error {
 	var cells [][]string
 	scenario, outcome := "", ""
 	for _, l := range rows {
-		row := []string{columns.Clip(l.scenario, 32), l.outcome, l.from,
-			text.Thousands(int(l.dist.Count))}
+		row := []string{columns.Clip(l.scenario, 32), l.outcome, l.from, text.Thousands(int(l.dist.Count))}
 		if l.scenario == scenario && l.outcome == outcome {
 			row[1], row[3] = "", ""
 		}

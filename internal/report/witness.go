@@ -116,8 +116,7 @@ func (v *witnessView) class(o *timeline.Observation) string {
 // zoomed draws parts of the time side by side, each with its own axis.
 func (d *drawing) zoomed(v *witnessView, parts []check.Span, area frame) {
 	const gap = 70
-	d.text("label", area.x, area.y-14, "start", "enlarged parts of the same time, each with its own "+
-		"axis")
+	d.text("label", area.x, area.y-14, "start", "enlarged parts of the same time, each with its own axis")
 	w := (area.w - gap*float64(len(parts)-1)) / float64(len(parts))
 	for i, p := range parts {
 		at := frame{area.x + float64(i)*(w+gap), area.y, w, area.h}

@@ -127,9 +127,8 @@ func (s *Scenario) Excesses() (out []Excess) {
 		return out
 	}
 	if requests > int64(s.Safety.MaxRequests) {
-		out = append(out, Excess{What: "all phases",
-			Why: fmt.Sprintf("%s, over the limit of %s", text.Plural(int(requests), "request"),
-				text.Thousands(s.Safety.MaxRequests)),
+		out = append(out, Excess{What: "all phases", Why: fmt.Sprintf("%s, over the limit of %s",
+			text.Plural(int(requests), "request"), text.Thousands(s.Safety.MaxRequests)),
 			Mend: "shorten a phase, or raise safety.max_requests"})
 	}
 	if lasts > s.Safety.MaxDuration {
@@ -150,8 +149,7 @@ func (s *Scenario) excessesOf(p *Phase) (out []Excess) {
 	}
 	if total := p.total(count); total > int64(s.Safety.MaxRequests) {
 		add(p.size()+in, fmt.Sprintf("%s, over the limit of %s", text.Plural(int(total), "request"),
-			text.Thousands(s.Safety.MaxRequests)),
-			"shorten the phase, or raise safety.max_requests")
+			text.Thousands(s.Safety.MaxRequests)), "shorten the phase, or raise safety.max_requests")
 		return out
 	}
 	if r := p.peak(count); r.N > 0 && s.Safety.MaxRate.Less(r) {

@@ -113,8 +113,7 @@ func (s *Scenario) fewKeys() string {
 	}
 	if n := len(Clients(plan)); n > len(s.Keys) {
 		return fmt.Sprintf("it has %s, but %s issued (--api-keys)", text.Plural(n, "client"),
-			text.Plural(len(s.Keys), "key")+map[bool]string{true: " was",
-				false: " were"}[len(s.Keys) == 1])
+			text.Plural(len(s.Keys), "key")+map[bool]string{true: " was", false: " were"}[len(s.Keys) == 1])
 	}
 	return ""
 }

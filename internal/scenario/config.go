@@ -43,8 +43,7 @@ func configKind() kind[*configFile] {
 		key("partition", partitionTextKind(), "As --partition.",
 			func(c *file) *string { return &c.Partition }),
 		key("keys", word("a file has a name", `\S`), "As --api-keys: the file with the keys that the "+
-			"target issued.",
-			func(c *file) *string { return &c.Keys }),
+			"target issued.", func(c *file) *string { return &c.Keys }),
 		key("promises", list("promises", promiseKind()), "As --promise.",
 			func(c *file) *[]result.Promise { return &c.Promises }),
 		key("header", headerKind(), "As --header.", func(c *file) *map[string]string { return &c.header }),

@@ -21,9 +21,8 @@ import (
 // quota measured exactly and the rate to 2 %.
 func defaultExpect() Expect {
 	exactly := Tolerance{Demanded: true}
-	return Expect{Conformance: Exact,
-		Resolution: Resolution{Burst: exactly, Windowed: exactly,
-			Rate: Tolerance{Demanded: true, Ratio: 0.02}}}
+	return Expect{Conformance: Exact, Resolution: Resolution{Burst: exactly, Windowed: exactly,
+		Rate: Tolerance{Demanded: true, Ratio: 0.02}}}
 }
 
 // latencyDraft is the latency mapping: bounds by outcome and quantile, their lengths, and where each is
@@ -39,8 +38,7 @@ func expectKind() kind[*draft] {
 	groups := choice("a group of fields", claim.RetryAfter, claim.RateLimit, claim.DateField,
 		claim.ProblemBody, claim.NoStore, claim.Explanation)
 	return object("expect", []field[*draft]{
-		key("conformance", choice("conformance", Exact, UpperBound, LowerBound,
-			NoConformance),
+		key("conformance", choice("conformance", Exact, UpperBound, LowerBound, NoConformance),
 			"Which contradictions to the limit are a FAIL; exact by default.",
 			func(e *draft) *Conformance { return &e.Expect.Conformance }),
 		key("resolution", resolutionKind(),
@@ -50,9 +48,8 @@ func expectKind() kind[*draft] {
 			func(e *draft) *[]claim.Group { return &e.Expect.Fields }),
 		key("retry_after", retryAfterKind(), "What follows if a client waits as told.",
 			func(e *draft) *claim.RetryAfterExpect { return &e.Expect.RetryAfter }),
-		key("retry_after_spread", shareKind(),
-			"By which share of itself a wait may be too long on purpose, so "+
-				"that clients do not come back together: 50%.",
+		key("retry_after_spread", shareKind(), "By which share of itself a wait may be too long on "+
+			"purpose, so that clients do not come back together: 50%.",
 			func(e *draft) *float64 { return &e.Expect.RetryAfter.Spread }),
 		key("denied_status", list("statuses", whole("a status", 100, 599)),
 			"Statuses that a denial should have.", func(e *draft) *[]int { return &e.Expect.DeniedStatus }),
@@ -62,21 +59,18 @@ func expectKind() kind[*draft] {
 			func(e *draft) *latencyDraft { return &e.latency }),
 		key("slo", sloKind(), "What --slo states: bounds of service times, and of errors. A FAIL counts in "+
 			"every kind of scenario.", func(e *draft) *draft { return e }),
-		key("schedule", scheduleKind(), "How well the plan must be kept; otherwise the run is "+
-			"INCONCLUSIVE.",
+		key("schedule", scheduleKind(), "How well the plan must be kept; otherwise the run is INCONCLUSIVE.",
 			func(e *draft) *time.Duration { return &e.Expect.LateP99 }),
 		key("quota", quotaKind(), "What answers state about the quota.",
 			func(e *draft) *claim.QuotaExpect { return &e.Expect.Quota }),
 		key("answers", list("bounds", answerKind()), "Statuses that the answers of phases must have.",
 			func(e *draft) *[]claim.AnswerBound { return &e.Expect.Answers }),
-		key("attributes", attributesKind(),
-			"Whether requests of one client that differ in one attribute share one quota (shared), "+
-				"have two (separate), or are only reported (either). shared by default, for phases with "+
-				"vary.",
+		key("attributes", attributesKind(), "Whether requests of one client that differ in one attribute "+
+			"share one quota (shared), have two (separate), or are only reported (either). shared by "+
+			"default, for phases with vary.",
 			func(e *draft) *map[timeline.Attribute]claim.Sharing { return &e.sharing }),
-		key("parity", list("pairs", parityKind()),
-			"Phases whose answers must have the fields of another phase.",
-			func(e *draft) *[]claim.ParityExpect { return &e.Expect.Parity }),
+		key("parity", list("pairs", parityKind()), "Phases whose answers must have the fields of another "+
+			"phase.", func(e *draft) *[]claim.ParityExpect { return &e.Expect.Parity }),
 		key("storm", list("phases", stormKind()), "Backoff phases whose retries are reported.",
 			func(e *draft) *[]claim.StormExpect { return &e.Expect.Storms }),
 		key("intact", intactKind(), "What must arrive through a proxy as the origin sent it.",
@@ -88,12 +82,10 @@ func resolutionKind() kind[*Resolution] {
 	return object("resolution", []field[*Resolution]{
 		key("burst", toleranceKind(), "Of the burst or quota.",
 			func(r *Resolution) *Tolerance { return &r.Burst }),
-		key("windowed", toleranceKind(),
-			"Of the quota of windows, one of which may begin within a burst; as burst by default.",
-			func(r *Resolution) *Tolerance { return &r.Windowed }),
-		key("rate", toleranceKind(),
-			"Of the rate. For windows, only if a phase lasts three of them, since fewer cannot show "+
-				"their length.", func(r *Resolution) *Tolerance { return &r.Rate }),
+		key("windowed", toleranceKind(), "Of the quota of windows, one of which may begin within a burst; "+
+			"as burst by default.", func(r *Resolution) *Tolerance { return &r.Windowed }),
+		key("rate", toleranceKind(), "Of the rate. For windows, only if a phase lasts three of them, "+
+			"since fewer cannot show their length.", func(r *Resolution) *Tolerance { return &r.Rate }),
 	}, func(_ *decoder, n *tree.Node, r *Resolution) {
 		if n.Get("windowed") == nil {
 			r.Windowed = r.Burst
@@ -104,27 +96,26 @@ func resolutionKind() kind[*Resolution] {
 // toleranceKind is the kind of a resolution: exact, none or a share such as 2%.
 func toleranceKind() kind[*Tolerance] {
 	const rule = "a resolution is exact, none or a share such as 2%"
-	return textKind(rule,
-		&jsonschema.Schema{Type: "string", Pattern: `^(exact|none|[0-9]{1,3}(\.[0-9]{1,3})?%)$`},
-		func(s string) (Tolerance, string, string) {
-			switch s {
-			case "none":
-				return Tolerance{}, "", ""
-			case "exact":
-				return Tolerance{Demanded: true}, "", ""
-			}
-			number, ok := strings.CutSuffix(s, "%")
-			x, isNumber := parseMultiple(number)
-			switch {
-			case !isNumber:
-				return Tolerance{}, rule, text.Suggest(s, []string{"exact", "none"})
-			case !ok:
-				return Tolerance{}, rule, fmt.Sprintf("write %q", s+"%")
-			case x.num > 1000*x.den || len(number) > 7:
-				return Tolerance{}, rule + ", at most 999%", ""
-			}
-			return Tolerance{Demanded: true, Ratio: float64(x.num) / float64(x.den) / 100}, "", ""
-		})
+	return textKind(rule, &jsonschema.Schema{Type: "string",
+		Pattern: `^(exact|none|[0-9]{1,3}(\.[0-9]{1,3})?%)$`}, func(s string) (Tolerance, string, string) {
+		switch s {
+		case "none":
+			return Tolerance{}, "", ""
+		case "exact":
+			return Tolerance{Demanded: true}, "", ""
+		}
+		number, ok := strings.CutSuffix(s, "%")
+		x, isNumber := parseMultiple(number)
+		switch {
+		case !isNumber:
+			return Tolerance{}, rule, text.Suggest(s, []string{"exact", "none"})
+		case !ok:
+			return Tolerance{}, rule, fmt.Sprintf("write %q", s+"%")
+		case x.num > 1000*x.den || len(number) > 7:
+			return Tolerance{}, rule + ", at most 999%", ""
+		}
+		return Tolerance{Demanded: true, Ratio: float64(x.num) / float64(x.den) / 100}, "", ""
+	})
 }
 
 // shareKind is the kind of a share such as 50%.
@@ -145,9 +136,8 @@ func retryAfterKind() kind[*claim.RetryAfterExpect] {
 	return object("retry_after", []field[*claim.RetryAfterExpect]{
 		key("honored", boolean("honored"), "A client that waited as told is admitted.",
 			func(r *claim.RetryAfterExpect) *bool { return &r.Honored }),
-		key("waits", whole("a number of waits", 1, maxRequests),
-			"The fewest waits that must be honored; 2 by default.",
-			func(r *claim.RetryAfterExpect) *int { return &r.Waits }),
+		key("waits", whole("a number of waits", 1, maxRequests), "The fewest waits that must be honored; "+
+			"2 by default.", func(r *claim.RetryAfterExpect) *int { return &r.Waits }),
 		key("not_longer", boolean("not_longer"), "No denial states a longer wait than the limit needs.",
 			func(r *claim.RetryAfterExpect) *bool { return &r.NotLonger }),
 	}, nil)
@@ -167,9 +157,8 @@ func latencyKind() kind[*latencyDraft] { return object("latency", latencyFields(
 
 // sloKind is the kind of the slo mapping: that of latency, and errors.
 func sloKind() kind[*draft] {
-	fields := []field[*draft]{key("errors", errorsKind(),
-		"The most requests whose answer is neither an admission nor a denial, or that get none.",
-		func(e *draft) *[]int { return &e.Expect.Errors })}
+	fields := []field[*draft]{key("errors", errorsKind(), "The most requests whose answer is neither an "+
+		"admission nor a denial, or that get none.", func(e *draft) *[]int { return &e.Expect.Errors })}
 	for _, f := range latencyFields(true) {
 		fields = append(fields, field[*draft]{name: f.name, schema: f.schema,
 			read: func(d *decoder, n *tree.Node, e *draft) { f.read(d, n, &e.latency) }})
@@ -204,11 +193,10 @@ func latencyFields(slo bool) (fields []field[*latencyDraft]) {
 					SLO: slo})
 				l.spans, l.at = append(l.spans, length), append(l.at, n)
 			}}
-			fields = append(fields,
-				key(outcome.String()+"_"+q, k,
-					"The largest service time of that quantile, or a multiple of the time after which the "+
-						"limit is as good as new. With a min, the multiple is only for limits that "+
-						"delay.", func(l *latencyDraft) *latencyDraft { return l }))
+			fields = append(fields, key(outcome.String()+"_"+q, k, "The largest service time of that "+
+				"quantile, or a multiple of the time after which the limit is as good as new. With a min, "+
+				"the multiple is only for limits that delay.",
+				func(l *latencyDraft) *latencyDraft { return l }))
 		}
 	}
 	return fields
@@ -247,9 +235,8 @@ func quantile(name string) float64 {
 
 func scheduleKind() kind[*time.Duration] {
 	return object("schedule", []field[*time.Duration]{
-		key("late_p99", duration(time.Microsecond, time.Hour),
-			"How late the 99th percentile of the planned requests may be sent.",
-			func(d *time.Duration) *time.Duration { return d }).must(),
+		key("late_p99", duration(time.Microsecond, time.Hour), "How late the 99th percentile of the "+
+			"planned requests may be sent.", func(d *time.Duration) *time.Duration { return d }).must(),
 	}, nil)
 }
 
@@ -279,23 +266,20 @@ func intactKind() kind[**claim.IntactExpect] {
 // quotaKind is the kind of the expectations on what answers say of the quota.
 func quotaKind() kind[*claim.QuotaExpect] {
 	return object("quota", []field[*claim.QuotaExpect]{
-		key("conventions", boolean("conventions"),
-			"No rule about the fields is broken, not even a rule that is only a convention.",
-			func(q *claim.QuotaExpect) *bool { return &q.Conventions }),
+		key("conventions", boolean("conventions"), "No rule about the fields is broken, not even a rule "+
+			"that is only a convention.", func(q *claim.QuotaExpect) *bool { return &q.Conventions }),
 		key("agree", boolean("agree"), "The dialects of one answer state the same.",
 			func(q *claim.QuotaExpect) *bool { return &q.Agree }),
 		key("stable", boolean("stable"), "All answers state the same limit to a partition.",
 			func(q *claim.QuotaExpect) *bool { return &q.Stable }),
-		key("counts", boolean("counts"),
-			"The remaining quota falls by the cost of each request, and rises no faster than the limit "+
-				"gives back.",
+		key("counts", boolean("counts"), "The remaining quota falls by the cost of each request, and "+
+			"rises no faster than the limit gives back.",
 			func(q *claim.QuotaExpect) *bool { return &q.Counts }),
 		key("limit", boolean("limit"), "The stated limit is the declared one.",
 			func(q *claim.QuotaExpect) *bool { return &q.Limit }),
 		key("denials", boolean("denials"), "A denial states the limit that denied.",
 			func(q *claim.QuotaExpect) *bool { return &q.Denials }),
-		key("reset", boolean("reset"), "Quota comes back when an answer says: one more unit, or all of "+
-			"it.",
+		key("reset", boolean("reset"), "Quota comes back when an answer says: one more unit, or all of it.",
 			func(q *claim.QuotaExpect) *bool { return &q.Reset }),
 		key("body", boolean("body"), "The body of a denial states what its header fields state.",
 			func(q *claim.QuotaExpect) *bool { return &q.Body }),
@@ -308,9 +292,8 @@ func aPhase() kind[*string] { return word("a phase must be named", `\S`) }
 func answerKind() kind[*claim.AnswerBound] {
 	return object("a bound of answers", []field[*claim.AnswerBound]{
 		key("phase", aPhase(), "The phase.", func(b *claim.AnswerBound) *string { return &b.Phase }).must(),
-		key("status", list("statuses", whole("a status", 100, 599)),
-			"The statuses that its answers may have.",
-			func(b *claim.AnswerBound) *[]int { return &b.Status }).must(),
+		key("status", list("statuses", whole("a status", 100, 599)), "The statuses that its answers may "+
+			"have.", func(b *claim.AnswerBound) *[]int { return &b.Status }).must(),
 	}, nil)
 }
 
@@ -327,9 +310,8 @@ func stormKind() kind[*claim.StormExpect] {
 	return object("a storm", []field[*claim.StormExpect]{
 		key("phase", aPhase(), "The phase of shape backoff.",
 			func(s *claim.StormExpect) *string { return &s.Phase }).must(),
-		key("drained", boolean("drained"),
-			"Every client is admitted in the end, if the limit has room for all of them in half of the "+
-				"time.", func(s *claim.StormExpect) *bool { return &s.Drained }),
+		key("drained", boolean("drained"), "Every client is admitted in the end, if the limit has room "+
+			"for all of them in half of the time.", func(s *claim.StormExpect) *bool { return &s.Drained }),
 	}, nil)
 }
 

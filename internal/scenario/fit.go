@@ -77,9 +77,8 @@ func (s *Scenario) cut() {
 	has := func(shape timeline.Shape) bool {
 		return slices.ContainsFunc(kept, func(p Phase) bool { return p.Shape == shape })
 	}
-	if !slices.ContainsFunc(kept, spends) || s.Expect.Intact != nil ||
-		s.Expect.RetryAfter.Honored && !has(timeline.HonorRetryAfter) ||
-		len(s.Expect.Storms) > 0 && !has(timeline.Backoff) {
+	if !slices.ContainsFunc(kept, spends) || s.Expect.Intact != nil || s.Expect.RetryAfter.Honored &&
+		!has(timeline.HonorRetryAfter) || len(s.Expect.Storms) > 0 && !has(timeline.Backoff) {
 		return
 	}
 	s.Unfit = unfit(left)
@@ -222,8 +221,7 @@ func (s *Scenario) tooMuch() string {
 	if len(over) == 0 {
 		return ""
 	}
-	takes := "it takes " + text.Plural(sum.Requests, "request") +
-		", " + sum.Span.String()
+	takes := "it takes " + text.Plural(sum.Requests, "request") + ", " + sum.Span.String()
 	if sum.Connections > 0 {
 		takes += " and " + text.Plural(sum.Connections, "connection")
 	}

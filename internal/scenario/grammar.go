@@ -28,11 +28,9 @@ func scenarioKind() kind[*draft] {
 	return object("a scenario", []field[*draft]{
 		key("id", id, "Stable for ever: reports and CI jobs refer to it.",
 			func(s *draft) *string { return &s.ID }).must(),
-		key("title", word("a title is a sentence", `\S`), "A sentence that is true of a correct "+
-			"limiter.",
+		key("title", word("a title is a sentence", `\S`), "A sentence that is true of a correct limiter.",
 			func(s *draft) *string { return &s.Title }).must(),
-		key("kind", choice("a kind", Required, Recommended, Informative),
-			"Whether a FAIL counts.",
+		key("kind", choice("a kind", Required, Recommended, Informative), "Whether a FAIL counts.",
 			func(s *draft) *Kind { return &s.Kind }).must(),
 		key("source", word("a source is a link or FILE#ANCHOR", `\S`), "Where the rule comes from.",
 			func(s *draft) *string { return &s.Source }),
@@ -48,35 +46,26 @@ func scenarioKind() kind[*draft] {
 			func(s *draft) *Partition { return &s.Partition }),
 		key("limit", limitKind(), "The declared limit, which the target must keep.",
 			func(s *draft) *spec.Limit { return &s.Limit }).must(),
-		key("allowed", allowedKind(),
-			"Which answers are admissions; by default those with a status below 400 that are not "+
-				"denials.",
-			func(s *draft) *[]int { return &s.Allowed }),
+		key("allowed", allowedKind(), "Which answers are admissions; by default those with a status below "+
+			"400 that are not denials.", func(s *draft) *[]int { return &s.Allowed }),
 		key("denied", deniedKind(), "Which answers are denials.",
 			func(s *draft) *Denied { return &s.Denied }),
 		key("cost", toldKind(), "Where an answer tells what its request cost.",
 			func(s *draft) *Told { return &s.Cost }),
 		key("phases", list("phases", phaseKind()), "What is sent, one phase after the other.",
 			func(s *draft) *[]phaseDraft { return &s.phases }).must(),
-		key("about", promise,
-			"What this scenario is about. If the target neither has nor promises it, the scenario is "+
-				"not judged.",
-			func(s *draft) *result.Promise { return &s.About }),
-		key("suits", choice("a subject", Subjects()...),
-			"What the limit must have; at another limit the scenario is not run.",
-			func(s *draft) *Subject { return &s.Suits }),
-		key("promises", list("promises", promise), "What the target promises. Something that it did "+
-			"not promise, and never shows, is a note and no failure. The embedded target promises "+
-			"everything.",
+		key("about", promise, "What this scenario is about. If the target neither has nor promises it, "+
+			"the scenario is not judged.", func(s *draft) *result.Promise { return &s.About }),
+		key("suits", choice("a subject", Subjects()...), "What the limit must have; at another limit the "+
+			"scenario is not run.", func(s *draft) *Subject { return &s.Suits }),
+		key("promises", list("promises", promise), "What the target promises. Something that it did not "+
+			"promise, and never shows, is a note and no failure. The embedded target promises everything.",
 			func(s *draft) *[]result.Promise { return &s.Expect.Promised }),
-		key("expect", expectKind(), "What the answers must show.",
-			func(s *draft) *draft { return s }),
-		key("example", boolean("example"),
-			"The limits of phases, and their paths, methods and fields, are those of the embedded "+
-				"target. For another target write its own, and example: false.",
+		key("expect", expectKind(), "What the answers must show.", func(s *draft) *draft { return s }),
+		key("example", boolean("example"), "The limits of phases, and their paths, methods and fields, "+
+			"are those of the embedded target. For another target write its own, and example: false.",
 			func(s *draft) *bool { return &s.Example }),
-		key("safety", safetyKind(), "Ceilings of the run.",
-			func(s *draft) *Safety { return &s.Safety }),
+		key("safety", safetyKind(), "Ceilings of the run.", func(s *draft) *Safety { return &s.Safety }),
 	}, nil)
 }
 
@@ -94,14 +83,12 @@ func deniedKind() kind[*Denied] {
 	k := object("denied", []field[*Denied]{
 		key("status", status, "Statuses that are denials; 429 by default.",
 			func(v *Denied) *[]int { return &v.Status }),
-		key("unanswered", boolean("unanswered"), "A request that gets no answer is denied: the "+
-			"connection is closed, "+
-			"or nothing comes in time (nginx 444, HAProxy silent-drop).",
+		key("unanswered", boolean("unanswered"), "A request that gets no answer is denied: the connection "+
+			"is closed, or nothing comes in time (nginx 444, HAProxy silent-drop).",
 			func(v *Denied) *bool { return &v.Unanswered }),
-		key("header", word("a mark is a field name, or NAME: VALUE",
-			`^`+inner(tokenPattern)+`(: ?\S.*)?$`),
-			"A field that turns an admission into a denial, as for a degraded answer: X-Degraded, or "+
-				"with its value.", func(v *Denied) *string { return &v.Header }),
+		key("header", word("a mark is a field name, or NAME: VALUE", `^`+inner(tokenPattern)+`(: ?\S.*)?$`),
+			"A field that turns an admission into a denial, as for a degraded answer: X-Degraded, or with "+
+				"its value.", func(v *Denied) *string { return &v.Header }),
 		key("body", word("a word of a body is PATH=VALUE", `^[^=\s]+=\S.*$`),
 			"What the JSON body of a denial has, whatever the status is: "+
 				"errors.0.extensions.code=THROTTLED. An index may be *, and the value a pattern with *. "+
@@ -133,9 +120,8 @@ func toldKind() kind[*Told] {
 		key("unit", word("a unit is a decimal number above 0", `^(0\.[0-9]*[1-9]|[1-9][0-9]*(\.[0-9]+)?)$`),
 			"How much one unit of the limit is: 0.00001 for costs in dollars; 1 by default.",
 			func(v *Told) *string { return &v.Unit }),
-		key("each", whole("a cost", 1, 1_000_000),
-			"How many units every request costs, though it says nothing of it.",
-			func(v *Told) *int { return &v.Each }),
+		key("each", whole("a cost", 1, 1_000_000), "How many units every request costs, though it says "+
+			"nothing of it.", func(v *Told) *int { return &v.Each }),
 	}, func(d *decoder, n *tree.Node, v *Told) {
 		given := 0
 		for _, where := range []string{"body", "header", "event", "each"} {
@@ -158,12 +144,10 @@ func defaultSafety() Safety {
 // safetyKind is the kind of the ceilings.
 func safetyKind() kind[*Safety] {
 	return object("safety", []field[*Safety]{
-		key("max_requests", whole("a ceiling of requests", 1, maxRequests),
-			"The most requests of a run; 1_000_000 by default.",
-			func(s *Safety) *int { return &s.MaxRequests }),
-		key("max_rate", rateKind(),
-			"The highest planned rate of all partitions together; 20000/s by default.",
-			func(s *Safety) *spec.Rate { return &s.MaxRate }),
+		key("max_requests", whole("a ceiling of requests", 1, maxRequests), "The most requests of a run; "+
+			"1_000_000 by default.", func(s *Safety) *int { return &s.MaxRequests }),
+		key("max_rate", rateKind(), "The highest planned rate of all partitions together; 20000/s by "+
+			"default.", func(s *Safety) *spec.Rate { return &s.MaxRate }),
 		key("max_duration", duration(time.Millisecond, longest), "The longest planned run; 1h by default.",
 			func(s *Safety) *time.Duration { return &s.MaxDuration }),
 		key("max_connections", whole("a ceiling of connections", 1, maxConnections),

@@ -93,17 +93,14 @@ func phaseKind() kind[*phaseDraft] {
 				`limit is as good as new ("1.1x").`, func(p *phaseDraft) *span { return &p.duration }),
 		key("clients", amountOf("clients", maxConnections),
 			`The number of clients, over all partitions: a number, or a multiple of what a full start `+
-				`admits ("1.5x"). Of at-once, as among.`,
-			func(p *phaseDraft) *amount { return &p.clients }),
+				`admits ("1.5x"). Of at-once, as among.`, func(p *phaseDraft) *amount { return &p.clients }),
 		key("among", whole("a number of partitions", 1, maxPartitions),
-			"How many partitions take part; all by default.",
-			func(p *phaseDraft) *int { return &p.Among }),
+			"How many partitions take part; all by default.", func(p *phaseDraft) *int { return &p.Among }),
 		key("aim", choice("an aim", aimAuto, timeline.AimClock, timeline.AimReset, timeline.AimProbe,
 			timeline.AimFirst), "How the window boundary is found; auto by default.",
 			func(p *phaseDraft) *timeline.Aim { return &p.aim }),
-		key("lead", spanKind(),
-			"The gap on each side of the boundary; 25ms by default, or a tenth of a shorter window.",
-			func(p *phaseDraft) *span { return &p.lead }),
+		key("lead", spanKind(), "The gap on each side of the boundary; 25ms by default, or a tenth of a "+
+			"shorter window.", func(p *phaseDraft) *span { return &p.lead }),
 		key("window", spanKind(), "The distance of two boundaries; the window of the limit by default.",
 			func(p *phaseDraft) *span { return &p.window }),
 		key("partition", word("a name has lower case letters, also of Latin-1, digits and dashes, and "+
@@ -112,12 +109,10 @@ func phaseKind() kind[*phaseDraft] {
 			func(p *phaseDraft) *string { return &p.Partition }),
 		key("origin", boolean("origin"), "Send the phase to target.origin.",
 			func(p *phaseDraft) *bool { return &p.Origin }),
-		key("forge", list("field names", header),
-			"Header fields with another invented client address in each request.",
-			func(p *phaseDraft) *[]string { return &p.Forge }),
-		key("cost", amountOf("units", 1_000_000),
-			"The units that the limiter charges for each request: a number, or a multiple of what a full "+
-				`start admits ("0.1x"); 1 by default.`,
+		key("forge", list("field names", header), "Header fields with another invented client address in "+
+			"each request.", func(p *phaseDraft) *[]string { return &p.Forge }),
+		key("cost", amountOf("units", 1_000_000), "The units that the limiter charges for each request: a "+
+			"number, or a multiple of what a full "+`start admits ("0.1x"); 1 by default.`,
 			func(p *phaseDraft) *amount { return &p.cost }),
 		key("rates", list("rates", speedKind()), "The rates of the steps, which share the duration evenly.",
 			func(p *phaseDraft) *[]speed { return &p.rates }),
@@ -209,15 +204,13 @@ const defaultHookTimeout = 30 * time.Second
 // hookKeys are the keys of a phase of shape hook.
 func hookKeys() []field[*phaseDraft] {
 	return []field[*phaseDraft]{
-		key("action", choice("an action", timeline.Actions()...),
-			"What happens to the target. The embedded target does it by itself; others need the "+
-				"command.",
+		key("action", choice("an action", timeline.Actions()...), "What happens to the target. The "+
+			"embedded target does it by itself; others need the command.",
 			func(p *phaseDraft) *timeline.Action { return &p.Event.Action }),
 		key("command", commandKind(), "What a shell does to a target other than the embedded one.",
 			func(p *phaseDraft) *string { return &p.Event.Command }),
-		key("timeout", duration(time.Millisecond, time.Hour),
-			"How long the command may take; 30s by default.",
-			func(p *phaseDraft) *time.Duration { return &p.Event.Timeout }),
+		key("timeout", duration(time.Millisecond, time.Hour), "How long the command may take; 30s by "+
+			"default.", func(p *phaseDraft) *time.Duration { return &p.Event.Timeout }),
 	}
 }
 
@@ -226,9 +219,8 @@ func commandKind() kind[*string] {
 	text := word("a command is text", `\S`)
 	return kind[*string]{schema: text.schema, read: func(d *decoder, n *tree.Node, v *string) {
 		if n.Form == tree.Scalar && strings.Contains(strings.ReplaceAll(n.Raw, "$$", ""), "${") {
-			d.add(n, tree.Quote(n.Raw),
-				"a command has no variables of rlcheck, so that the environment cannot choose what runs",
-				"write $$ before a variable that the shell replaces")
+			d.add(n, tree.Quote(n.Raw), "a command has no variables of rlcheck, so that the environment "+
+				"cannot choose what runs", "write $$ before a variable that the shell replaces")
 			return
 		}
 		text.read(d, n, v)
@@ -251,8 +243,7 @@ func checkHook(d *decoder, n *tree.Node, p *phaseDraft) {
 		d.add(at, "limit", "an action "+string(p.Event.Action)+" changes no limit",
 			"remove it, or write action: reload")
 	} else if p.limit.none || p.limit.zero {
-		d.add(at, tree.Quote(at.Text), "a limit that is reloaded must count",
-			"write a SPEC or a multiple")
+		d.add(at, tree.Quote(at.Text), "a limit that is reloaded must count", "write a SPEC or a multiple")
 	}
 }
 
@@ -280,9 +271,8 @@ func retryKind() kind[*retryDraft] {
 		key("budget", whole("a budget in percent", 1, 10_000),
 			"The most retries of all clients, in percent of their first requests; a client without budget "+
 				"gives up.", func(r *retryDraft) *int { return &r.Budget }),
-		key("breaker", whole("a number of denials", 1, maxRequests),
-			"After this many denials in a row, no client sends for a while.",
-			func(r *retryDraft) *int { return &r.Breaker }),
+		key("breaker", whole("a number of denials", 1, maxRequests), "After this many denials in a row, "+
+			"no client sends for a while.", func(r *retryDraft) *int { return &r.Breaker }),
 		key("open", wait, "How long no client sends then; 5 times base by default.",
 			func(r *retryDraft) *span { return &r.open }),
 	}, func(_ *decoder, n *tree.Node, r *retryDraft) { r.at = n })

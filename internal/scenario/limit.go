@@ -142,9 +142,8 @@ func algorithms() []string {
 func policySchema() *jsonschema.Schema {
 	all := policyKeys()
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{},
-		AdditionalProperties: never(),
-		Required:             []string{"algorithm"},
-		PropertyOrder:        append([]string{"algorithm"}, spec.Keys("")...)}
+		AdditionalProperties: never(), Required: []string{"algorithm"},
+		PropertyOrder: append([]string{"algorithm"}, spec.Keys("")...)}
 	for name, k := range all {
 		s.Properties[name] = k
 	}

@@ -98,10 +98,8 @@ func (l *linter) plan(root *tree.Node) {
 		}
 	}
 	if !denies {
-		l.add(root.Get("phases"), "no denial",
-			"a correct limiter admits everything that is sent, so a limiter that admits too much "+
-				"passes too",
-			"send more than it admits")
+		l.add(root.Get("phases"), "no denial", "a correct limiter admits everything that is sent, so a "+
+			"limiter that admits too much passes too", "send more than it admits")
 	}
 	first := s.Phases[0]
 	stale := func(p spec.Policy) bool {

@@ -32,8 +32,7 @@ type ParseOptions struct {
 // scenarioDocument returns what messages say of an empty scenario file.
 func scenarioDocument() tree.Document {
 	return tree.Document{Has: "a scenario has id, title, kind, limit and phases",
-		Is:   "a scenario is one mapping",
-		Mend: `begin with the output of "rlcheck init"`}
+		Is: "a scenario is one mapping", Mend: `begin with the output of "rlcheck init"`}
 }
 
 // draft is a scenario while it is read. Until all multiples are numbers, it also keeps values as they are
@@ -77,8 +76,7 @@ func read(src []byte, name string, opts ParseOptions) (*draft, error) {
 	if opts.Partition != "" {
 		partitionFlag(root, opts.Partition)
 	}
-	d := &decoder{file: name, problems: problems, lenient: opts.saysLimit(),
-		issued: len(opts.Keys) > 0}
+	d := &decoder{file: name, problems: problems, lenient: opts.saysLimit(), issued: len(opts.Keys) > 0}
 	root.Expand(opts.Env, d.add)
 	s := newDraft(name)
 	s.decode(d, root)
@@ -106,9 +104,8 @@ func read(src []byte, name string, opts ParseOptions) (*draft, error) {
 
 // newDraft returns a scenario with the defaults of all that a file need not say.
 func newDraft(name string) *draft {
-	return &draft{Scenario: Scenario{File: name, Target: defaultTarget(),
-		Partition: defaultPartition(), Denied: Denied{Status: []int{429}},
-		Expect: defaultExpect(), Safety: defaultSafety()}}
+	return &draft{Scenario: Scenario{File: name, Target: defaultTarget(), Partition: defaultPartition(),
+		Denied: Denied{Status: []int{429}}, Expect: defaultExpect(), Safety: defaultSafety()}}
 }
 
 // decode reads a scenario from the root of its tree.

@@ -19,14 +19,12 @@ const (
 func inner(pattern string) string { return pattern[1 : len(pattern)-1] }
 
 func defaultPartition() Partition {
-	return Partition{Kind: ByHeader, Name: "X-Api-Key", Count: 1, Fresh: true,
-		Exclusive: true}
+	return Partition{Kind: ByHeader, Name: "X-Api-Key", Count: 1, Fresh: true, Exclusive: true}
 }
 
 // isPartitionKind tells whether a key of the partition mapping names a kind.
 func isPartitionKind(key string) bool {
-	all := []PartitionKind{ByHeader, ByAddress, ByPath, ByQuery,
-		ByCookie, ByBody, ByNone}
+	all := []PartitionKind{ByHeader, ByAddress, ByPath, ByQuery, ByCookie, ByBody, ByNone}
 	return slices.Contains(all, PartitionKind(key))
 }
 
@@ -83,8 +81,7 @@ func partitionKind() kind[*Partition] {
 		key("header", word("a header field has an HTTP token for a name", tokenPattern),
 			"The header field that holds the key.", func(p *Partition) *string { return &p.Name }),
 		key("query", word("a query parameter has a name", parameterPattern),
-			"The query parameter that holds the key.",
-			func(p *Partition) *string { return &p.Name }),
+			"The query parameter that holds the key.", func(p *Partition) *string { return &p.Name }),
 		key("cookie", word("a cookie has an HTTP token for a name", tokenPattern),
 			"The cookie that holds the key.", func(p *Partition) *string { return &p.Name }),
 		key("body", word("a field of a body has a name", parameterPattern),
@@ -97,8 +94,7 @@ func partitionKind() kind[*Partition] {
 			func(*Partition) *bool { return &on }),
 		key("path", boolean("path"), "The last segment of the path is the key.",
 			func(*Partition) *bool { return &on }),
-		key("none", boolean("none"), "All clients share one quota.",
-			func(*Partition) *bool { return &on }),
+		key("none", boolean("none"), "All clients share one quota.", func(*Partition) *bool { return &on }),
 		key("count", whole("a count", 1, maxPartitions), "The number of partitions; 1 by default.",
 			func(p *Partition) *int { return &p.Count }),
 		key("fresh", boolean("fresh"), "New keys for every run; true by default.",
@@ -107,9 +103,8 @@ func partitionKind() kind[*Partition] {
 			func(p *Partition) *bool { return &p.Exclusive }),
 	}, checkPartition)
 	field, parameter := inner(tokenPattern), inner(parameterPattern)
-	text := &jsonschema.Schema{Type: "string",
-		Pattern: `^(header:` + field + `(: ?.*\{key\}.*)?|query:` + parameter + `|cookie:` + field +
-			`|body:` + parameter + `|address|path|none)$`}
+	text := &jsonschema.Schema{Type: "string", Pattern: `^(header:` + field + `(: ?.*\{key\}.*)?|query:` +
+		parameter + `|cookie:` + field + `|body:` + parameter + `|address|path|none)$`}
 	return kind[*Partition]{schema: anyOf(mapped.schema, orVariable(text)),
 		read: func(d *decoder, n *tree.Node, p *Partition) {
 			if n.Form == tree.Scalar && !n.Bad {

@@ -140,15 +140,13 @@ func (a amount) resolve(d *decoder, n *tree.Node, b bounds, cost int64) int {
 	}
 	switch {
 	case total < 1:
-		d.add(n, tree.Quote(n.Text),
-			fmt.Sprintf("with a limit that admits %d at once that is %d requests, and a phase sends at "+
-				"least 1", b.full, total), "")
+		d.add(n, tree.Quote(n.Text), fmt.Sprintf("with a limit that admits %d at once that is %d "+
+			"requests, and a phase sends at least 1", b.full, total), "")
 	case total > maxRequests && d.lenient: // it does not fit
 		return maxRequests + 1
 	case total > maxRequests:
-		d.add(n, tree.Quote(n.Text),
-			fmt.Sprintf("with a limit that admits %d at once that is over %d requests",
-				b.full, maxRequests), "")
+		d.add(n, tree.Quote(n.Text), fmt.Sprintf("with a limit that admits %d at once that is over %d "+
+			"requests", b.full, maxRequests), "")
 		return maxRequests
 	}
 	return int(total)
@@ -214,8 +212,7 @@ func (s *draft) checkTogether(d *decoder, root *tree.Node) {
 		if names[b.Phase] == nil {
 			at := expect.Get("denials").Items[i].Get("phase")
 			d.unknown(at.At, at.Path, "phase ", b.Phase,
-				"the phases are "+strings.Join(phaseNames(s.Phases), ", "),
-				phaseNames(s.Phases))
+				"the phases are "+strings.Join(phaseNames(s.Phases), ", "), phaseNames(s.Phases))
 			continue
 		}
 		s.Expect.Denials[i].Unlimited = s.phase(b.Phase).Unlimited
@@ -237,16 +234,14 @@ func (s *draft) checkNames(d *decoder) map[string]*tree.Node {
 		p := &s.phases[i]
 		at := p.at.Get("name")
 		if first := names[p.Name]; first != nil {
-			d.add(at, tree.Quote(p.Name),
-				fmt.Sprintf("each phase has its own name, and this name is used at %d:%d already",
-					first.At.Line, first.At.Col), "")
+			d.add(at, tree.Quote(p.Name), fmt.Sprintf("each phase has its own name, and this name is used "+
+				"at %d:%d already", first.At.Line, first.At.Col), "")
 		} else {
 			names[p.Name] = at
 		}
 		if p.Origin && s.Target.Origin == "" {
 			d.add(p.at.Get("origin"), "phase "+tree.Quote(p.Name),
-				"it goes to the origin, and the target has none",
-				"write target.origin")
+				"it goes to the origin, and the target has none", "write target.origin")
 		}
 	}
 	for i := range s.phases {

@@ -116,9 +116,8 @@ const longest = 7 * 24 * time.Hour
 // spanKind is the kind of a duration or a multiple: "1.1x", or {x: 3, min: 1s, max: 60s}.
 func spanKind() kind[*span] {
 	parts := object("a relative duration", []field[*span]{
-		key("x", decimal("the multiple of the time that the limit needs to recover"),
-			"Multiple of the time after which the limit is as good as new.",
-			func(s *span) *multiple { return &s.x }).must(),
+		key("x", decimal("the multiple of the time that the limit needs to recover"), "Multiple of the "+
+			"time after which the limit is as good as new.", func(s *span) *multiple { return &s.x }).must(),
 		key("min", duration(0, longest), "The phase lasts at least this long.",
 			func(s *span) *time.Duration { return &s.min }),
 		key("max", duration(0, longest), "The phase lasts at most this long.",
@@ -154,8 +153,7 @@ func parseSpan(s string) (span, string, string) {
 // speedKind is the kind of a rate or a multiple of the limit's rate.
 func speedKind() kind[*speed] {
 	return textKind(`a rate is such as 100/s, 5/1m or "10x"`,
-		anyOf(pattern(ratePattern), pattern(multiplePattern)),
-		func(s string) (speed, string, string) {
+		anyOf(pattern(ratePattern), pattern(multiplePattern)), func(s string) (speed, string, string) {
 			if digits, ok := strings.CutSuffix(s, "x"); ok {
 				if x, ok := parseMultiple(digits); ok && x.num > 0 {
 					return speed{x: x}, "", ""

@@ -37,8 +37,7 @@ func (s *Scenario) Unmet() string {
 		return ""
 	}
 	return fmt.Sprintf("target.origin is %q and target.url is %q: they are a proxy and what stands behind "+
-		"it (set target.origin too)",
-		s.Target.Origin, s.Target.URL)
+		"it (set target.origin too)", s.Target.Origin, s.Target.URL)
 }
 
 // unmetPhase says which phase needs a command, or that phases need limits that the target has. Empty: no
@@ -61,8 +60,7 @@ func (s *Scenario) unmetPhase() string {
 		}
 		if p.Shape == timeline.Hook && p.Event.Command == "" {
 			return fmt.Sprintf("phase %q does %s to the target, and rlcheck can do that only to the "+
-				"embedded target (write phases.%s.command)",
-				p.Name, p.Event.Action, p.Name)
+				"embedded target (write phases.%s.command)", p.Name, p.Event.Action, p.Name)
 		}
 	}
 	return ""
@@ -154,11 +152,9 @@ var subjects = []struct {
 	{Queues, "limits that delay", "leaky-bucket-queue,rate=50/s,queue=9", some(spec.Policy.Queued)},
 	{InFlight, "requests in flight", "concurrency,limit=10", some(spec.Policy.InFlight)},
 	{LateCharges, "quotas that are charged on completion",
-		"sliding-window-log,rate=20/5s,charge=completion,hold=50ms..1s",
-		some(settles)},
-	{Several, "several limits that hold together",
-		"token-bucket,rate=20/s,burst=5 + sliding-window-log,rate=30/1500ms",
-		func(l spec.Limit) bool { return len(l) > 1 }},
+		"sliding-window-log,rate=20/5s,charge=completion,hold=50ms..1s", some(settles)},
+	{Several, "several limits that hold together", "token-bucket,rate=20/s,burst=5 + " +
+		"sliding-window-log,rate=30/1500ms", func(l spec.Limit) bool { return len(l) > 1 }},
 	{TokenBudgets, "budgets of tokens", "fixed-window,rate=10000/1m,charge=completion,linger=1s",
 		func(l spec.Limit) bool { return some(settles)(l) || countsBoth(l) }},
 	{TokenLimits, "requests and tokens that are both limited", "fixed-window,rate=60/1m,unit=request + " +

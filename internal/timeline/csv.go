@@ -139,8 +139,7 @@ func (r *rowReader) addRagged(line []byte) {
 func (r *rowReader) cell(c column, cell []byte, o *Observation) {
 	switch {
 	case c.field != "":
-		o.Fields = append(o.Fields, Field{Name: r.names.get([]byte(c.field)),
-			Value: r.names.get(cell)})
+		o.Fields = append(o.Fields, Field{Name: r.names.get([]byte(c.field)), Value: r.names.get(cell)})
 	case c.member == memberFields:
 		others := o.Fields
 		r.fieldsCell(cell, o)

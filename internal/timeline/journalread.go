@@ -21,8 +21,7 @@ func IsJournal(text []byte) bool { return bytes.HasPrefix(text, []byte(`{"rlchec
 //
 // An error is of type Errors, or that of a file. Lines after the last mark may be cut or broken, which is no
 // error.
-func ReadJournal(r io.Reader, name string, most int,
-	open func() (Spill, error)) (*Timeline, error) {
+func ReadJournal(r io.Reader, name string, most int, open func() (Spill, error)) (*Timeline, error) {
 	j := &journalReader{Reader: newReader(r, name, ReadOptions{AllowEmpty: true}), kept: NewSorter(open),
 		open: map[int]Observation{}, begun: map[int]int{}}
 	for {

@@ -133,9 +133,8 @@ func (r *Reader) complete(o *Observation) bool {
 	r.ever |= r.seen
 	if r.seen&memberSent == 0 {
 		mend := r.strays.instead(memberSent)
-		if r.n == 1 && r.seen == 0 &&
-			slices.ContainsFunc(r.ignored,
-				func(name string) bool { return slices.Contains(headerNames, name) }) {
+		if r.n == 1 && r.seen == 0 && slices.ContainsFunc(r.ignored,
+			func(name string) bool { return slices.Contains(headerNames, name) }) {
 			mend = fmt.Sprintf("a header line has the member %q: %q", "rlcheck", timelineVersion)
 		}
 		r.add(`"sent_ns" missing`, "every observation has the time when it was sent", mend)
@@ -184,9 +183,8 @@ func (r *Reader) checkTimes(o *Observation) {
 		r.addNegative(o)
 	}
 	if o.Sent >= 0 && o.Sent < r.prev {
-		r.add(fmt.Sprintf("sent_ns %d", o.Sent),
-			fmt.Sprintf("the observation before it was sent at %d; they ascend by sent_ns", r.prev),
-			"sort the file by sent_ns")
+		r.add(fmt.Sprintf("sent_ns %d", o.Sent), fmt.Sprintf("the observation before it was sent at %d; "+
+			"they ascend by sent_ns", r.prev), "sort the file by sent_ns")
 	}
 	r.prev = max(o.Sent, 0)
 	if o.Answered && o.FirstByte < o.Sent {

@@ -12,8 +12,7 @@ import (
 
 // The shapes and aims that a schedule file may name.
 var (
-	shapes = []Shape{AtOnce, Constant, Ramp, Silence,
-		Boundary, Closed, HonorRetryAfter, Backoff, Steps,
+	shapes = []Shape{AtOnce, Constant, Ramp, Silence, Boundary, Closed, HonorRetryAfter, Backoff, Steps,
 		Poisson, Hook}
 	aims = []Aim{"", AimClock, AimReset, AimProbe, AimFirst}
 )

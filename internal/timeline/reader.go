@@ -150,10 +150,9 @@ func (r *Reader) addColumn(ours string) {
 
 // addShared adds the problem that one name of the file stands for two members, one of which would be lost.
 func (r *Reader) addShared(theirs, one, other string) {
-	r.add("column "+excerpt(theirs)+" twice",
-		fmt.Sprintf("it is to be %s and %s, and a name means one member", one, other),
-		"write the value under two names: for a decision at one instant, sent_ns and first_byte_ns are "+
-			"equal")
+	r.add("column "+excerpt(theirs)+" twice", fmt.Sprintf("it is to be %s and %s, and a name means one "+
+		"member", one, other), "write the value under two names: for a decision at one instant, sent_ns "+
+		"and first_byte_ns are equal")
 }
 
 // memberOf returns the member that a name of the file means, or 0 if it means none.

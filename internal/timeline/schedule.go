@@ -242,9 +242,8 @@ const (
 
 // Wait returns how long a client waits before its next try, after so many denials in a row. told is what
 // Retry-After said, if it said anything. share returns a random part of a duration, for jitter.
-func (r *Retry) Wait(
-	failures int, told time.Duration, isTold bool, share func(time.Duration) time.Duration,
-) time.Duration {
+func (r *Retry) Wait(failures int, told time.Duration, isTold bool,
+	share func(time.Duration) time.Duration) time.Duration {
 	wait := r.Base
 	switch r.Policy {
 	case RetryExponential:

@@ -148,54 +148,47 @@ func (t *fieldTexts) append(b []byte, f Fields) []byte {
 
 // appendObservation appends a line, without its end.
 func appendObservation(b []byte, o *Observation, known *fieldTexts) []byte {
-	b = append(b, `{"seq":`...)
-	b = strconv.AppendInt(b, int64(o.Seq), 10)
+	b = appendNumber(b, `{"seq":`, int64(o.Seq))
 	if o.Partition != "" {
-		b = append(b, `,"partition":`...)
-		b = appendQuoted(b, o.Partition)
+		b = appendText(b, `,"partition":`, o.Partition)
 	}
 	if o.Phase != "" {
-		b = append(b, `,"phase":`...)
-		b = appendQuoted(b, o.Phase)
+		b = appendText(b, `,"phase":`, o.Phase)
 	}
 	if o.Origin {
 		b = append(b, `,"origin":true`...)
 	}
-	b = append(b, `,"at_ns":`...)
-	b = strconv.AppendInt(b, int64(o.At), 10)
-	b = append(b, `,"sent_ns":`...)
-	b = strconv.AppendInt(b, int64(o.Sent), 10)
+	b = appendNumber(b, `,"at_ns":`, int64(o.At))
+	b = appendNumber(b, `,"sent_ns":`, int64(o.Sent))
 	if o.Answered {
-		b = append(b, `,"first_byte_ns":`...)
-		b = strconv.AppendInt(b, int64(o.FirstByte), 10)
+		b = appendNumber(b, `,"first_byte_ns":`, int64(o.FirstByte))
 	}
 	if o.Done != 0 {
-		b = append(b, `,"done_ns":`...)
-		b = strconv.AppendInt(b, int64(o.Done), 10)
+		b = appendNumber(b, `,"done_ns":`, int64(o.Done))
 	}
 	if o.Status != 0 {
-		b = append(b, `,"status":`...)
-		b = strconv.AppendInt(b, int64(o.Status), 10)
+		b = appendNumber(b, `,"status":`, int64(o.Status))
 	}
-	b = append(b, `,"outcome":"`...)
-	b = append(b, o.Outcome.String()...)
-	b = append(b, `","cost":`...)
-	b = strconv.AppendInt(b, o.Cost, 10)
+	b = append(append(b, `,"outcome":"`...), o.Outcome.String()...)
+	b = appendNumber(b, `","cost":`, o.Cost)
 	if o.Observer != 0 {
-		b = append(b, `,"observer":`...)
-		b = strconv.AppendInt(b, int64(o.Observer), 10)
+		b = appendNumber(b, `,"observer":`, int64(o.Observer))
 	}
 	b = known.append(b, o.Fields)
 	if o.Error != "" {
-		b = append(b, `,"error":`...)
-		b = appendQuoted(b, o.Error)
+		b = appendText(b, `,"error":`, o.Error)
 	}
 	if o.Body != "" {
-		b = append(b, `,"body":`...)
-		b = appendQuoted(b, o.Body)
+		b = appendText(b, `,"body":`, o.Body)
 	}
 	return append(b, '}')
 }
+
+// appendNumber and appendText append a member whose name is written as key.
+func appendNumber(b []byte, key string, v int64) []byte {
+	return strconv.AppendInt(append(b, key...), v, 10)
+}
+func appendText(b []byte, key, v string) []byte { return appendQuoted(append(b, key...), v) }
 
 func appendFields(b []byte, fields Fields) []byte {
 	for i, f := range fields {

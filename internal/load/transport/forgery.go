@@ -33,8 +33,7 @@ func invented(w Wish) netip.Addr {
 	switch w.addresses() {
 	case timeline.OneNetwork:
 		return netip.AddrFrom16([16]byte{0x20, 0x01, 0x0d, 0xb8, byte(own >> 24), byte(own >> 16),
-			byte(own >> 8), byte(own),
-			12: byte(n >> 24), 13: byte(n >> 16), 14: byte(n >> 8), 15: byte(n)})
+			byte(own >> 8), byte(own), 12: byte(n >> 24), 13: byte(n >> 16), 14: byte(n >> 8), 15: byte(n)})
 	case timeline.TwoSpellings:
 		a := netip.AddrFrom4([4]byte{198, byte(18 + own>>16&1), byte(own >> 8), byte(own)})
 		if n%2 == 1 {

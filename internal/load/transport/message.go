@@ -193,8 +193,7 @@ func (m *message) plain(body []byte) *MessageRequest {
 // 8.2.2).
 func (m *message) streamed(scheme string, body []byte) *http2.Request {
 	r := &http2.Request{Body: body, Fields: []http2.Field{{Name: ":method", Value: m.method},
-		{Name: ":scheme", Value: scheme},
-		{Name: ":path", Value: m.target}, {Name: ":authority", Value: ""}}}
+		{Name: ":scheme", Value: scheme}, {Name: ":path", Value: m.target}, {Name: ":authority", Value: ""}}}
 	for _, f := range m.fields {
 		switch name := strings.ToLower(f[0]); name {
 		case "host":

@@ -134,9 +134,8 @@ func CauseMissedRemedy(tl *timeline.Timeline) string {
 		return ""
 	}
 	return fmt.Sprintf("the median answer took %v, and all %d connections waited for answers: raise "+
-		"safety: max_connections, or find out why the target is slow; a faster machine, or more "+
-		"requests, do not help",
-		middle.Round(time.Millisecond), most)
+		"safety: max_connections, or find out why the target is slow; a faster machine, or more requests, "+
+		"do not help", middle.Round(time.Millisecond), most)
 }
 
 // stalled returns how long, in total, the recorder of tl did not run.

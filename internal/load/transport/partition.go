@@ -65,8 +65,7 @@ func ParsePartition(s string) (Partition, error) {
 		}
 	case ByBody:
 		if name == "" {
-			return Partition{}, fmt.Errorf("partition %q: the field has no name (write body:user)",
-				s)
+			return Partition{}, fmt.Errorf("partition %q: the field has no name (write body:user)", s)
 		}
 	case ByCookie:
 		if !IsToken(name) {

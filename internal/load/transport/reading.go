@@ -44,8 +44,7 @@ type loops struct {
 // attach gives a connection to an event loop, if one can read it.
 func (t *Transport) attach(c *Conn) bool {
 	_, plain := c.raw.(syscall.Conn)
-	if !plain || c.nc != c.raw || t.o.DeniedField != "" || t.o.marked() > 0 ||
-		len(t.o.Body) > MostLoops {
+	if !plain || c.nc != c.raw || t.o.DeniedField != "" || t.o.marked() > 0 || len(t.o.Body) > MostLoops {
 		return false
 	}
 	t.loops.mu.Lock()

@@ -162,9 +162,8 @@ const CauseBlurred = timeline.OfTarget + "connections of HTTP/2 ended, or gave n
 
 // CauseUnheard is the note of a recording in which missing answers are denials, but the target ended
 // connections before it need have had the whole request, or within an answer.
-const CauseUnheard = timeline.OfTarget +
-	"connections ended before the target had the whole request, or within " +
-	"an answer: those requests do not count as denied"
+const CauseUnheard = timeline.OfTarget + "connections ended before the target had the whole request, or " +
+	"within an answer: those requests do not count as denied"
 
 // CauseApart is what helps with Blurred.
 const CauseApart = "leave --http2 out: a connection of HTTP/1.1 that ends loses no other answer"
@@ -204,9 +203,8 @@ var causes = map[string]cause{
 	CauseMalformed: {"the answers are not HTTP", "check the port: it speaks another protocol"},
 	CauseTooLarge: {"the header of the answer is larger than 64 KiB",
 		"make the target send a header block of at most 64 KiB"},
-	CauseTLS: {"the TLS handshake failed",
-		"check whether the port speaks TLS (else write http://), and whether " +
-			"it wants a client certificate, or another version of TLS"},
+	CauseTLS: {"the TLS handshake failed", "check whether the port speaks TLS (else write http://), and " +
+		"whether it wants a client certificate, or another version of TLS"},
 	CauseCertificate: {"the target's certificate is not trusted", "name its authority with --cacert FILE, " +
 		"use the host name of the certificate (--host NAME), or accept any certificate with --insecure"},
 	CauseClient: {"the target did not accept the client", CauseCertify},
@@ -214,9 +212,8 @@ var causes = map[string]cause{
 		"name a host that the target serves (--host NAME)"},
 	CauseNoTLS:    {"the port does not speak TLS", "write http:// in the URL"},
 	CauseWantsTLS: {"the port speaks TLS, and the request was plain HTTP", "write https:// in the URL"},
-	CauseHTTP2: {"the port speaks only HTTP/2",
-		"send HTTP/2 with --http2"},
-	CauseNoHTTP2: {"the port does not speak HTTP/2", "leave --http2 out, or turn HTTP/2 on at the target"},
+	CauseHTTP2:    {"the port speaks only HTTP/2", "send HTTP/2 with --http2"},
+	CauseNoHTTP2:  {"the port does not speak HTTP/2", "leave --http2 out, or turn HTTP/2 on at the target"},
 	CauseProxy: {"the proxy was not reached, or opened no tunnel to the target",
 		"check the URL given with --proxy, and which targets the proxy allows"},
 	CauseNoProxy: {"nothing listens at the proxy's address",

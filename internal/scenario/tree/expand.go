@@ -144,7 +144,6 @@ func (n *Node) SecretParts() []string {
 	}
 	u, err := url.Parse(n.Text)
 	return slices.DeleteFunc(slices.Clone(n.Values), func(v string) bool {
-		return strings.Contains(v, "://") ||
-			err == nil && (v == u.Host || v == u.Hostname() || v == u.Port())
+		return strings.Contains(v, "://") || err == nil && (v == u.Host || v == u.Hostname() || v == u.Port())
 	})
 }

@@ -220,9 +220,8 @@ const (
 )
 
 func (t *treeBuilder) add(n *yaml.Node, path, what, why, mend string) {
-	t.problems = append(t.problems,
-		Problem{File: t.file, Line: min(max(n.Line, 1), t.lines), Col: max(n.Column, 1),
-			Path: path, What: what, Why: why, Mend: mend})
+	t.problems = append(t.problems, Problem{File: t.file, Line: min(max(n.Line, 1), t.lines),
+		Col: max(n.Column, 1), Path: path, What: what, Why: why, Mend: mend})
 }
 
 // convert returns the node for y, or nil if it is of no use.
@@ -283,10 +282,8 @@ func (t *treeBuilder) convertPairs(n *Node, y *yaml.Node, depth int) {
 		}
 		value := t.convert(v, key.Path, depth+1)
 		if first := seen[k.Value]; first != nil {
-			t.add(k, n.Path, Quote(k.Value),
-				fmt.Sprintf("a key is given once, and this one stands at %d:%d already", first.At.Line,
-					first.At.Col),
-				"remove one of them")
+			t.add(k, n.Path, Quote(k.Value), fmt.Sprintf("a key is given once, and this one stands at "+
+				"%d:%d already", first.At.Line, first.At.Col), "remove one of them")
 			continue
 		}
 		seen[k.Value] = key

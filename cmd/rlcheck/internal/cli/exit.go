@@ -87,9 +87,8 @@ func FailOnKnown(word string) error {
 // NoArguments refuses every argument.
 func NoArguments(cmd *cobra.Command, args []string) error {
 	if len(args) > 0 {
-		return Usagef("%s: %q: the command takes no arguments (%s --help lists the flags)",
-			cmd.Name(), args[0],
-			cmd.CommandPath())
+		return Usagef("%s: %q: the command takes no arguments (%s --help lists the flags)", cmd.Name(),
+			args[0], cmd.CommandPath())
 	}
 	return nil
 }

@@ -33,9 +33,8 @@ func ParseOutput(values, formats []string, fallback string) ([]Output, error) {
 	for _, v := range values {
 		format, path, withPath := strings.Cut(v, "=")
 		if !slices.Contains(formats, format) {
-			return nil, Usagef("-o %q: there is no such format: the formats are %s%s",
-				v, strings.Join(formats, ", "),
-				Mend(text.Suggest(v, formats)))
+			return nil, Usagef("-o %q: there is no such format: the formats are %s%s", v,
+				strings.Join(formats, ", "), Mend(text.Suggest(v, formats)))
 		}
 		if withPath && path == "" {
 			return nil, Usagef("-o %q: the path is empty (write %s=FILE)", v, format)

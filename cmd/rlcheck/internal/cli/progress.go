@@ -73,8 +73,7 @@ func startMeter(out io.Writer, label string, lasts, after time.Duration, columns
 	m := &Meter{lasts: lasts, after: after, console: openConsole(out, columns)}
 	m.progress = mpb.New(mpb.WithConsoleWriter(m.console), mpb.WithWidth(longestBar),
 		mpb.WithRefreshRate(refresh))
-	m.bar = m.progress.AddBar(0, mpb.BarRemoveOnComplete(),
-		mpb.PrependDecorators(decor.Name(label)),
+	m.bar = m.progress.AddBar(0, mpb.BarRemoveOnComplete(), mpb.PrependDecorators(decor.Name(label)),
 		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return m.text() })))
 	return m
 }
@@ -317,8 +316,7 @@ func (h *Heartbeat) Tell(now time.Time, done []result.Scenario, all int) {
 			parts = append(parts, fmt.Sprintf("%d %s", n, what))
 		}
 	}
-	h.say.Notef("%d of %s are done: %s", len(done), text.Plural(all, "scenario"),
-		strings.Join(parts, ", "))
+	h.say.Notef("%d of %s are done: %s", len(done), text.Plural(all, "scenario"), strings.Join(parts, ", "))
 }
 
 // recording says how far the recording of what is, and how long the rest takes by its plan; 0: not known.

@@ -85,8 +85,7 @@ func addRecording(e *cli.Env, s *result.Scenario, path string) {
 // report returns the report of a run that was killed before it wrote one.
 func (m *Manifest) report() *result.Run {
 	return &result.Run{ID: m.ID, Started: m.Started, Version: m.Version, Command: m.Command,
-		Interrupted: true,
-		NotBegun:    m.ids()}
+		Interrupted: true, NotBegun: m.ids()}
 }
 
 // addCut judges the scenarios that a killed run was recording, adds them to its report, and says what is
@@ -160,8 +159,7 @@ func (m *Manifest) scenario(d *Dir, id string) (*scenario.Scenario, error) {
 		return nil, err
 	}
 	opts := scenario.ParseOptions{Target: m.Target, Limit: m.Limit, Partition: m.Partition,
-		Promises: m.Promises,
-		Env:      func(name string) (string, bool) { v, set := m.Env[name]; return v, set }}
+		Promises: m.Promises, Env: func(name string) (string, bool) { v, set := m.Env[name]; return v, set }}
 	for _, text := range m.Set {
 		set, err := tree.ParseSetting(text)
 		if err != nil {
@@ -203,8 +201,7 @@ func readCut(d *Dir, id string) (tl *timeline.Timeline, path string, err error) 
 
 // ReadJournal reads a journal. A long recording is in a file.
 func ReadJournal(r io.Reader, name string) (*timeline.Timeline, error) {
-	return timeline.ReadJournal(r, name, MostInMemory, func() (timeline.Spill,
-		error) {
+	return timeline.ReadJournal(r, name, MostInMemory, func() (timeline.Spill, error) {
 		return Spill()
 	})
 }
