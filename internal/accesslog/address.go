@@ -27,14 +27,21 @@ func cutPort(b []byte) []byte {
 }
 
 // noAddress tells whether a value cannot be an address or the name of a host: it has a space, a quote or a
-// control character. A wrapper of the line may have got into it, or a hole in the file.
+// control character, or only digits and dots, or a colon, and is no address. A wrapper of the line may have
+// got into it, a hole in the file, or the beginning of another line.
 func noAddress(b []byte) bool {
+	name := false
 	for _, c := range b {
 		if c <= ' ' || c == '"' || c == 0x7f {
 			return true
 		}
+		name = name || c != '.' && (c < '0' || c > '9')
 	}
-	return false
+	if len(b) == 0 || name && bytes.IndexByte(b, ':') < 0 || bytes.HasPrefix(b, []byte("unix:")) {
+		return false
+	}
+	_, err := netip.ParseAddr(string(b))
+	return err != nil
 }
 
 // prefixBits cuts /64, or /24/64, off the name of a field. One number up to 32 is of IPv4 addresses, and a

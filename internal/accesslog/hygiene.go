@@ -23,8 +23,10 @@ type hygiene struct {
 	// cutLine is the first of them.
 	read         bool
 	cut, cutLine int
-	// holes counts lines that begin with zero bytes, and holeLine is the first line with some.
-	holes, holeLine int
+	// holes counts lines with zero bytes, holeLine is the first of them, and holed the last so far. torn: one
+	// has text before these.
+	holes, holeLine, holed int
+	torn                   bool
 	// wrapper names what stood around the lines.
 	wrapper string
 	// fine is the coarsest step of the times.
@@ -98,11 +100,12 @@ func (h *hygiene) edge(r *reader) {
 	r.skip(timeline.ParseError{Line: h.heldLine, What: h.held.what, Why: h.held.why})
 }
 
-// hole notes zero bytes before a line. Behind the beginning of a file, lines may be missing there.
-func (h *hygiene) hole(number int) {
+// hole notes zero bytes in a line. Behind the beginning of a file, lines may be missing there.
+func (h *hygiene) hole(number int, torn bool) {
 	if h.holes++; h.holeLine == 0 {
 		h.holeLine = number
 	}
+	h.holed, h.torn = number, h.torn || torn
 }
 
 func (h *hygiene) wrapped(by string) {
@@ -142,7 +145,7 @@ func (l *Log) flaws(r *reader) {
 	if h.holes > 0 {
 		say(h.holeLine, "%s of zero bytes left out, as a rotation of the file leaves: requests may be "+
 			"missing there", text.Plural(h.holes, "hole"))
-		l.Lossy = l.Lossy || h.holeLine > 1 || r.o.Complete
+		l.Lossy = l.Lossy || h.holeLine > 1 || h.torn || r.o.Complete
 	}
 	if h.cut > 0 {
 		say(h.cutLine, "%s at the beginning or the end left out as cut: it cannot be read",

@@ -75,7 +75,9 @@ func duration(b []byte, unit int64) (moment, bool) {
 // nanoseconds since the epoch, which it tells by their size. unzoned: it has none, and is in the given zone.
 func instant(b []byte, zone *time.Location) (m moment, unzoned, ok bool) {
 	const milliseconds, microseconds, nanoseconds = 12, 15, 18 // digits of the present, less one
-	b = bytes.TrimSuffix(bytes.TrimPrefix(b, []byte("[")), []byte("]"))
+	if len(b) > 1 && b[0] == '[' && b[len(b)-1] == ']' {
+		b = b[1 : len(b)-1]
+	}
 	whole := 0
 	for whole < len(b) && b[whole] >= '0' && b[whole] <= '9' {
 		whole++

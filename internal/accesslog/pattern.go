@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,6 +34,10 @@ type patterns struct {
 	// file whose first line names the values.
 	captures []slot
 	title    string
+	// begin and end are the texts around a time in the known formats of a server, and timed is how many times
+	// a line has there.
+	begin, end []byte
+	timed      int
 }
 
 func newPatterns(row *server, t *table, own string) *patterns {
@@ -96,6 +101,7 @@ func (p *patterns) add(format string, next finder) error {
 		}
 		if !found {
 			p.all = append(p.all, append(one, piece{before: before, slot: unwanted}))
+			p.around(p.all[len(p.all)-1])
 			return nil
 		}
 		if before == "" && len(one) > 0 {
@@ -111,6 +117,20 @@ func (p *patterns) add(format string, next finder) error {
 		p.has[s] = true
 		one = append(one, piece{before, s, name == "rest"})
 		rest = after
+	}
+}
+
+// around notes what stands around the times of a known form.
+func (p *patterns) around(form pattern) {
+	if p.own != "" {
+		return
+	}
+	p.timed = 0
+	for i, piece := range form {
+		if piece.timed() && piece.before != "" {
+			p.begin, p.end = []byte(piece.before), []byte(form[i+1].before)
+			p.timed++
+		}
 	}
 }
 
@@ -146,7 +166,10 @@ func (p *patterns) split(line []byte, v values) flaw {
 		}
 		return flaw{foreign: true}
 	}
-	if !p.reads(line, v) {
+	if read := p.reads(line, v); p.times(line) > p.timed {
+		return flaw{what: "line " + quote(line), soft: true,
+			why: "it holds two lines: the end of the first one was lost"}
+	} else if !read {
 		f := flaw{what: "line " + quote(line),
 			why: "it does not have the form of the log_format, or can be read in two ways"}
 		if p.own == "" && p.row.next != nil {
@@ -192,6 +215,7 @@ func (p *patterns) one(pieces pattern, line []byte, v values) bool {
 		return false
 	}
 	pairs := p.own == "" && p.row.closed // name=value may follow
+	var first []byte
 	for i := range last {
 		var value []byte
 		end := pieces[i+1].before
@@ -210,12 +234,37 @@ func (p *patterns) one(pieces pattern, line []byte, v values) bool {
 		if !ok {
 			return false
 		}
-		v.put(pieces[i].slot, value)
+		if i == 0 {
+			first = value
+		}
+		if v.put(pieces[i].slot, value); p.own == "" && pieces[i].timed() &&
+			!same(pieces[:i+2], whole[:len(whole)-len(line)], first, v) {
+			return false
+		}
 	}
 	if pairs {
 		return splitPairs(line, v, p.t.slots)
 	}
-	return len(line) == 0 && (p.row.fixed || same(pieces, whole, v))
+	return len(line) == 0 && (p.own == "" || same(pieces, whole, first, v))
+}
+
+// timed tells whether the value is when a request began, or ended.
+func (p piece) timed() bool { return p.slot >= slotStart && p.slot <= slotTime }
+
+// times counts the times in a line that stand as its format has them. A line with too many holds two.
+func (p *patterns) times(line []byte) (n int) {
+	for len(p.end) > 0 {
+		_, rest, found := bytes.Cut(line, p.begin)
+		if !found {
+			break
+		}
+		if at := bytes.Index(rest[:min(len(rest), 40)], p.end); at >= len("20/Nov/2026:10:00:00") &&
+			(rest[2] == '/' && rest[6] == '/' && rest[14] == ':' || rest[4] == '-' && rest[13] == ':') {
+			n++
+		}
+		line = rest
+	}
+	return n
 }
 
 // put keeps a value that is needed, unless the line had it before.
@@ -226,23 +275,28 @@ func (v values) put(s slot, value []byte) {
 }
 
 // words puts the values of a line into v that stand between separators. The last ones may be absent, and
-// newer versions add some.
+// newer versions add some. A line that has the values of two is none.
 func (p *patterns) words(pieces pattern, line []byte, v values) bool {
-	for i := range len(pieces) - 1 {
+	known := len(pieces) - 1
+	least, most := cmp.Or(p.row.least, known), max(known, p.row.most)
+	for i := range most {
 		value, rest, ok := word(line, pieces[1].before)
 		if !ok {
 			return false
 		}
-		if v.put(pieces[i].slot, value); len(rest) == 0 {
-			return i+1 >= p.row.least
+		if i < known {
+			v.put(pieces[i].slot, value)
+		}
+		if rest == nil {
+			return i+1 >= least
 		}
 		line = rest
 	}
-	return true
+	return false
 }
 
 // word cuts the first value of a line, which ends at sep and may be in quotes. The last quote stands before
-// sep or the end.
+// sep or the end. rest is nil after the last one.
 func word(line []byte, sep string) (value, rest []byte, ok bool) {
 	if len(line) == 0 || line[0] != '"' {
 		value, rest, _ = bytes.Cut(line, []byte(sep))
@@ -254,27 +308,32 @@ func word(line []byte, sep string) (value, rest []byte, ok bool) {
 	return line[1:max(len(line)-1, 1)], nil, len(line) > 1 && line[len(line)-1] == '"'
 }
 
-// cut cuts a line at the text that ends its first value. A quote behind a backslash is none if the server
-// escapes quotes so.
+// cut cuts a line at the text that ends its first value. A value in quotes ends at the first quote if the
+// server escapes those inside. A quote behind a backslash is none if the server escapes quotes so.
 func (p *patterns) cut(line []byte, end string) (value, rest []byte, ok bool) {
-	if !p.row.backslash || end[0] != '"' {
+	if p.own != "" && !p.row.backslash || !p.row.closed || end[0] != '"' {
 		return bytes.Cut(line, []byte(end))
 	}
 	for at := 0; ; at++ {
-		i := bytes.Index(line[at:], []byte(end))
+		i := bytes.IndexByte(line[at:], '"')
 		if i < 0 {
 			return nil, nil, false
 		}
 		at += i
-		if n := at - len(bytes.TrimRight(line[:at], `\`)); n%2 == 0 {
-			return line[:at], line[at+len(end):], true
+		if n := at - len(bytes.TrimRight(line[:at], `\`)); p.row.backslash && n%2 == 1 {
+			continue
+		}
+		rest, ok := bytes.CutPrefix(line[at:], []byte(end))
+		if ok || p.own == "" {
+			return line[:at], rest, ok
 		}
 	}
 }
 
 // same tells whether reading a line from its end finds the same values. Otherwise a client that sends the
-// text between two values could choose what is read.
-func same(pieces pattern, line []byte, v values) bool {
+// text between two values could choose what is read, and so could a line that lost its end before the next.
+// first is the first value, which may not be needed.
+func same(pieces pattern, line, first []byte, v values) bool {
 	last := len(pieces) - 1
 	line = bytes.TrimSuffix(line, []byte(pieces[last].before))
 	for i := last - 1; i >= 0; i-- {
@@ -286,7 +345,7 @@ func same(pieces pattern, line []byte, v values) bool {
 			return false
 		}
 		value := line[at+len(pieces[i].before):]
-		if s := pieces[i].slot; s >= 0 && !bytes.Equal(value, v[s]) {
+		if s := pieces[i].slot; s >= 0 && !bytes.Equal(value, v[s]) || i == 0 && !bytes.Equal(value, first) {
 			return false
 		}
 		line = line[:at]

@@ -185,9 +185,9 @@ func (r *reader) readAll(in io.Reader, base int) (int, error) {
 				Err: err})
 			return number, r.problems.list
 		}
-		if whole := bytes.TrimLeft(line, "\x00"); len(whole) < len(line) {
-			r.hole(base + number)
-			line = whole
+		if i := bytes.LastIndexByte(line, 0); i >= 0 { // what stands before the hole is cut
+			r.hole(base+number, len(bytes.Trim(line[:i], "\x00")) > 0)
+			line = line[i+1:]
 		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue
@@ -242,6 +242,7 @@ func (r *reader) one(line []byte, number int, ended bool) {
 	} else {
 		f.what = "line " + quote(line)
 	}
+	f.soft = f.soft || f.found() && !f.final && number == r.holed
 	if f.found() && !f.foreign && !ended && !f.final {
 		f.why, f.mend = "it is the last line and has no end: the log was being written, or is cut",
 			"leave the line out, or end it if it is complete"
@@ -332,7 +333,8 @@ func (r *reader) complete(f flaw) flaw {
 	}
 	if noAddress(v[slotAddress]) {
 		return flaw{what: "address " + quote(v[slotAddress]), soft: true,
-			why: "it has a space, a quote or a control character: something stands before the line"}
+			why: "it is no address, or has a space, a quote or a control character: something stands " +
+				"before the line"}
 	}
 	return f
 }

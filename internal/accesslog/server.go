@@ -29,9 +29,9 @@ type server struct {
 	escape            string
 	closed, backslash bool
 	// words: values end at the separator between the first two, and may be in quotes. titled: the first line
-	// names them. least is how many a line has at least.
+	// names them. least and most are how many a line has if that is not the number of the known ones.
 	words, titled bool
-	least         int
+	least, most   int
 	// port cuts the port off an address. nil: there is none.
 	port func([]byte) []byte
 	// after completes the values of a line. foreign tells whether it is no request. nil: nothing is to be
@@ -98,7 +98,7 @@ var servers = []server{
 			return v[slotKind] != nil && !bytes.HasPrefix(v[slotKind], []byte("http.log.access"))
 		},
 		times: times{early: readingsApart, earlyError: usualLag, slack: microsecond}},
-	{format: ALB, text: []string{albFields}, names: albNames, fixed: true, words: true, least: 22,
+	{format: ALB, text: []string{albFields}, names: albNames, fixed: true, words: true, least: 22, most: 43,
 		port: cutPort, unique: true, lossy: true, remote: true,
 		times: times{early: readingsApart, late: readingsApart, slack: microsecond}},
 	{format: Traefik, names: traefikNames, header: prefixed("request_"), answered: prefixed("downstream_"),
@@ -283,13 +283,10 @@ func lowered(before string) func(string) string {
 func k6Foreign(v values) bool { return string(v[slotKind]) != "http_req_duration" || v[slotEnd] == nil }
 
 // haproxyRest reads what follows the queues: the captures of request and answer, if there are any, and the
-// request. A value of the log's prefix is not of the client.
+// request.
 //
 //	{1wt.eu|key} {} "GET / HTTP/1.1"
 func haproxyRest(v values, captures []slot) flaw {
-	if _, last, ok := cutLast(v[slotAddress], ' '); ok {
-		v[slotAddress] = last
-	}
 	if string(v[slotStatus]) == "-1" {
 		v[slotStatus] = nil
 	}

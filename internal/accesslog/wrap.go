@@ -20,12 +20,15 @@ type wrap struct {
 	errors, part bool
 }
 
-// unwrapped returns a line, what its wrapper holds, what a wrapper in that holds, and so on.
+const bySyslog = "syslog or journald"
+
+// unwrapped returns a line, what its wrapper holds, what a wrapper in that holds, and so on. Two headers of
+// syslog are those of two lines, of which the first lost the rest.
 func unwrapped(line []byte, isJSON bool, list []wrap) []wrap {
 	list = append(list[:0], wrap{line: line})
 	for len(list) <= mostWraps {
 		w := unwrap(list[len(list)-1].line, isJSON)
-		if w.by == "" {
+		if w.by == "" || w.by == bySyslog && w.by == list[len(list)-1].by {
 			break
 		}
 		list = append(list, w)
@@ -63,7 +66,7 @@ func unwrap(line []byte, isJSON bool) wrap {
 			return wrap{line: rest, by: "docker compose"}
 		}
 	}
-	return wrap{}
+	return afterHost(line)
 }
 
 // unwrapTimed takes a time in ISO 8601 off, and what a container runtime or a syslog writes behind it.
@@ -99,7 +102,7 @@ func unwrapSyslog(line []byte) wrap {
 			if len(f) < 7 || string(f[5]) != "-" {
 				return wrap{}
 			}
-			return wrap{line: f[6], by: "syslog"}
+			return wrap{line: f[6], by: bySyslog}
 		}
 		line = rest
 	}
@@ -118,7 +121,7 @@ func afterHost(b []byte) wrap {
 		bytes.ContainsAny(host, "\"[") {
 		return wrap{}
 	}
-	return wrap{line: line, by: "syslog or journald"}
+	return wrap{line: line, by: bySyslog}
 }
 
 // wrapperTable has the members of a wrapper in JSON.

@@ -121,10 +121,10 @@ func (l *lines) next() ([]byte, error) {
 func (l *lines) rest(start []byte) ([]byte, error) {
 	l.long = append(l.long[:0], start...)
 	for n := len(start); ; {
-		if len(bytes.TrimLeft(l.long, "\x00")) == 0 { // of a hole that a rotation leaves, one byte is kept
-			l.long, n = l.long[:1], 1
-		}
 		part, err := l.r.ReadSlice('\n')
+		if l.long[len(l.long)-1] == 0 && len(bytes.Trim(part, "\x00")) == 0 && err == bufio.ErrBufferFull {
+			continue // of a hole that a rotation leaves, the first part is kept
+		}
 		if n += len(part); n > endlessLine {
 			return l.long, errEndless
 		}
