@@ -194,9 +194,7 @@ func judgeAll(e *cli.Env, names []string, f checkFlags) (checked, error) {
 		}
 	}
 	if several {
-		ctx, stop := cli.Interruptible()
-		defer stop()
-		r.Hint, r.Scenarios = trial.Explain(ctx, r.Scenarios, cli.HintTime)
+		r.Hint, r.Scenarios = trial.Explain(r.Scenarios)
 	}
 	r.Duration = time.Since(began)
 	return checked{r, all, worst}, nil

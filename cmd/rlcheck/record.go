@@ -139,11 +139,7 @@ func (w *work) all(ctx context.Context) {
 	w.settle(ctx)
 	w.note(w.resolve(ctx))
 	w.together()
-	slow := time.AfterFunc(2*time.Second, func() {
-		w.Say.Notef("looking for a limit that explains all failures")
-	})
-	defer slow.Stop()
-	w.run.Hint, w.run.Scenarios = trial.Explain(ctx, w.run.Scenarios, cli.HintTime)
+	w.run.Hint, w.run.Scenarios = trial.Explain(w.run.Scenarios)
 }
 
 // dead tells whether the target of a scenario took no connection in any recording so far, or answered nearly

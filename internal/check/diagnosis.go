@@ -118,7 +118,7 @@ func smallerQuota(rec *history.Recording, limit spec.Limit, j *result.Judgement,
 	if len(limit) != 1 {
 		return false
 	}
-	return slices.ContainsFunc(bursts(limit[0], j), func(b int64) bool {
+	return slices.ContainsFunc(bursts(limit[0], j.Measured.Burst), func(b int64) bool {
 		return b < limit[0].Full() && tried(rec, spec.Limit{limit[0].WithFull(b)}, o).verdict == result.Pass
 	})
 }

@@ -2,7 +2,6 @@ package check
 
 import (
 	"math"
-	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -10,48 +9,62 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// measured returns the interval of the burst and of the rate that a policy has, over all partitions. Of a
-// long recording it reads the beginning.
-func (q *inquiry) measured(p spec.Policy) result.Measured {
-	const questions = 64 // a measurement takes about as many judgements
-	limit := spec.Limit{p}
-	if _, err := reference.NewLimit(limit); err != nil || Fits(q.rec, limit) != nil ||
-		!q.spent(questions) {
-		return result.Measured{}
+// burst returns the interval of bursts that a policy may have, over all recordings.
+func (q *inquiry) burst(p spec.Policy) result.Interval { return q.measured(p, 32, Gauge.burst) }
+
+// rate returns the interval of rates, per second, that a policy may have, over all recordings. Requests in
+// flight have none.
+func (q *inquiry) rate(p spec.Policy) result.Interval {
+	if p.Completes() || p.Align == spec.AlignCalendar {
+		return result.Interval{}
 	}
-	c := NewCase(q.rec, limit, Options{Conformance: q.o.Conformance, Shared: q.o.Shared})
-	c.Quick, c.BoundsOnly, c.Frugal = true, true, true
-	out := make([]result.Measured, len(c.Parts))
-	Each(len(c.Parts), func(i int) {
-		if c.Parts[i].Seen.Known > 0 {
-			out[i] = c.Measure(c.Parts[i])
+	return q.measured(p, 64, Gauge.back)
+}
+
+// measured returns what measure does not refute, over all recordings. A measurement takes up to so many
+// judgements. Of a long recording it reads the beginning.
+func (q *inquiry) measured(p spec.Policy, judgements int,
+	measure func(Gauge, spec.Policy) result.Interval) (all result.Interval) {
+	limit := spec.Limit{p}
+	if _, err := reference.NewLimit(limit); err != nil || !q.spent(judgements) {
+		return all
+	}
+	for _, x := range q.of {
+		mode := x.o.Conformance
+		if x.o.Shared { // denials prove nothing, nor does what admissions of others hide
+			if _, changed := loosen(limit); changed || mode == result.LowerBound {
+				continue
+			}
+			mode = result.UpperBound
 		}
-	})
-	var all result.Measured
-	for _, m := range out {
-		all = all.Intersect(m)
+		if Fits(x.rec, limit) != nil {
+			return result.Interval{}
+		}
+		c := NewCase(x.rec, limit, Options{Conformance: mode})
+		c.Quick, c.BoundsOnly, c.Frugal = true, true, true
+		for _, part := range c.Parts {
+			if part.Seen.Known > 0 {
+				all = all.Intersect(measure(c.gauge(part), c.declared[0]))
+			}
+		}
 	}
 	return all
 }
 
-// fitted returns buckets like p with bursts and rates that were measured together. For each end of the
+// fitted returns policies like p with bursts and rates that were measured together. For each end of the
 // possible bursts, it takes the possible rates. Measured one at a time they often leave nothing, since each
 // has to make up for an error of the other.
 func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 	var out []spec.Policy
 	unit := p.Rate.Per
 	for range 2 {
-		m := q.measured(p)
-		ends := []result.Interval{{Lo: m.Burst.Lo, LoSet: m.Burst.LoSet},
-			{Lo: m.Burst.Hi, LoSet: m.Burst.HiSet}}
-		for _, end := range ends {
+		m := q.burst(p)
+		for _, end := range []result.Interval{{Lo: m.Lo, LoSet: m.LoSet}, {Lo: m.Hi, LoSet: m.HiSet}} {
 			if !end.LoSet || end.Lo < 1 {
 				continue
 			}
 			try := p.WithFull(int64(end.Lo))
-			rate := q.measured(try).Rate
-			if r, ok := roundRate(rate, try.Rate, unit); ok {
-				try.Rate = r
+			if try, ok := withRate(try, q.rate(try), unit); ok {
 				out = append(out, try)
 			}
 		}
@@ -61,6 +74,20 @@ func (q *inquiry) fitted(p spec.Policy) []spec.Policy {
 		p = out[0]
 	}
 	return out
+}
+
+// withRate returns p with the roundest of some rates. unit is the time in which the rate of a bucket is
+// written. ok=false: there is none.
+func withRate(p spec.Policy, rate result.Interval, unit time.Duration) (spec.Policy, bool) {
+	ok := true
+	if p.HasWindow() {
+		if rate.LoSet || rate.HiSet {
+			p.Rate.Per, ok = roundWindow(rate, p.Rate.N)
+		}
+	} else {
+		p.Rate, ok = roundRate(rate, p.Rate, unit)
+	}
+	return p, ok
 }
 
 // roundRate returns the roundest rate of an interval: so many a second, else in the given unit or, for slow
@@ -119,26 +146,4 @@ func roundest(lo, hi float64) (int64, bool) {
 		}
 	}
 	return 0, false
-}
-
-// quotas returns the quotas to try for windows of one length. These are the given quota, and both ends of the
-// quotas measured for windows that requests open and for a log.
-func (q *inquiry) quotas(rate spec.Rate, base spec.Policy) []int64 {
-	if known := q.known[rate]; known != nil {
-		return known
-	}
-	out := []int64{rate.N}
-	for _, kind := range []spec.Policy{fixedKind(spec.AlignFirst), logKind} {
-		m := q.measured(windowed(base, rate, kind)).Burst
-		for _, end := range []result.Interval{{Lo: m.Lo, LoSet: m.LoSet}, {Lo: m.Hi, LoSet: m.HiSet}} {
-			if n := int64(end.Lo); end.LoSet && n >= 1 && !slices.Contains(out, n) {
-				out = append(out, n)
-			}
-		}
-	}
-	if q.known == nil {
-		q.known = map[spec.Rate][]int64{}
-	}
-	q.known[rate] = out
-	return out
 }

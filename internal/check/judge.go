@@ -48,8 +48,10 @@ func explained(c *Case, limit spec.Limit) *result.Judgement {
 	c.Judge()
 	j := c.Judgement()
 	if c.O.Hint {
-		if j.Diagnosis = diagnose(c.Rec, limit, j, c.O); j.Diagnosis == nil {
-			j.Explanations, j.Hint = newInquiry(c.Rec, c.O).explain(limit, j)
+		j.Diagnosis = diagnose(c.Rec, limit, j, c.O)
+		if j.Verdict == result.Fail && j.Diagnosis == nil {
+			q := &inquiry{of: []evidence{{rec: c.Rec, o: c.O}}, left: hintWork}
+			j.Explanations, j.Hint = q.explain(limit)
 		}
 	}
 	return j

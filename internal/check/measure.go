@@ -44,7 +44,20 @@ func (c *Case) Measure(p *Part) result.Measured {
 		one.O.Conformance = result.UpperBound
 		c = &one
 	}
+	if len(c.declared) == 1 {
+		return c.gauge(p).measure(c.declared[0])
+	}
 	ask := &limiter.Scratch{}
+	p = c.sampled(p)
+	var out result.Measured
+	for i, pol := range c.declared {
+		out.Policies = append(out.Policies, c.measureOne(p, i, pol, ask))
+	}
+	return out
+}
+
+// sampled returns the first observations of a partition, as many as are measured.
+func (c *Case) sampled(p *Part) *Part {
 	most := measuredEvents
 	if c.Frugal {
 		most = frugalEvents
@@ -53,16 +66,14 @@ func (c *Case) Measure(p *Part) result.Measured {
 	for i, h := range p.Histories {
 		p.Histories[i] = h.Beginning(most, search.Counted(c.Limit))
 	}
-	if len(c.declared) == 1 {
-		box, _ := PhasesOf(c.declared[0], c.Rec.Header)
-		return Gauge{Case: c, History: p.Histories[0], Box: box, Ask: ask,
-			last: &PhaseSearch{}}.measure(c.declared[0])
-	}
-	var out result.Measured
-	for i, pol := range c.declared {
-		out.Policies = append(out.Policies, c.measureOne(p, i, pol, ask))
-	}
-	return out
+	return p
+}
+
+// gauge returns the gauge of a partition for the only policy.
+func (c *Case) gauge(p *Part) Gauge {
+	box, _ := PhasesOf(c.declared[0], c.Rec.Header)
+	return Gauge{Case: c, History: c.sampled(p).Histories[0], Box: box, Ask: &limiter.Scratch{},
+		last: &PhaseSearch{}}
 }
 
 // measureOne measures policy i of several, with the others held. Only denials that no other policy can
@@ -91,15 +102,20 @@ func (m Gauge) measure(pol spec.Policy) result.Measured {
 		return out
 	}
 	out.Phase = m.phase(pol)
-	if pol.HasWindow() {
-		units := float64(pol.Rate.N) * float64(time.Second)
-		window := m.Window(pol)
-		out.Rate = result.Interval{Lo: units / window.Hi, Hi: units / window.Lo, LoSet: window.HiSet,
-			HiSet: window.LoSet}
-		return out
-	}
-	out.Rate = m.rate(pol)
+	out.Rate = m.back(pol)
 	return out
+}
+
+// back returns the interval of rates, per second, at which units come back, that are not refuted. Of windows
+// it is their quota by their length.
+func (m Gauge) back(pol spec.Policy) result.Interval {
+	if !pol.HasWindow() {
+		return m.rate(pol)
+	}
+	units := float64(pol.Rate.N) * float64(time.Second)
+	window := m.Window(pol)
+	return result.Interval{Lo: units / window.Hi, Hi: units / window.Lo, LoSet: window.HiSet,
+		HiSet: window.LoSet}
 }
 
 // Gauge judges one partition under policies that differ in one parameter.

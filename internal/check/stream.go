@@ -252,9 +252,9 @@ func (s *Stream) explain(parts []*partition, j *result.Judgement) {
 		j.Diagnosis.Why += fmt.Sprintf(" (seen in the first %d requests)", begin.Len())
 		return
 	}
-	q := newInquiry(begin, s.o)
-	q.whole = func(limit spec.Limit) attempt { return s.tried(parts, limit) }
-	j.Explanations, j.Hint = q.explain(s.limit, j)
+	q := &inquiry{of: []evidence{{begin, s.o, func(l spec.Limit) attempt { return s.tried(parts, l) }}},
+		left: hintWork}
+	j.Explanations, j.Hint = q.explain(s.limit)
 }
 
 // tried judges all of a large recording under another limit, on the side that its options ask for. A limit
@@ -269,7 +269,7 @@ func (s *Stream) tried(parts []*partition, limit spec.Limit) attempt {
 	other.o = Options{Conformance: s.o.Conformance, Shared: s.o.Shared, SkipMeasure: true}
 	j := other.apart(parts)
 	capped := func(p result.PartitionVerdict) bool { return p.Search.Capped }
-	return attempt{verdict: j.Verdict, sure: !slices.ContainsFunc(j.Partitions, capped)}
+	return attempt{verdict: j.Verdict, capped: slices.ContainsFunc(j.Partitions, capped)}
 }
 
 // alone judges a partition, or its first caps.whole observations.

@@ -80,7 +80,10 @@ type windowSearch struct {
 // the box if all lengths are refuted.
 func (s *windowSearch) end(b lengths, longest bool) int64 {
 	s.longest, s.best = longest, b.sizes.To+1
-	s.budget = max(s.Case.share(windowWork, len(s.Gauge.History.All))/(len(s.h.All)+64), 256)
+	s.budget = 256
+	if !s.Case.Frugal {
+		s.budget = max(s.Case.share(windowWork, len(s.Gauge.History.All))/(len(s.h.All)+64), s.budget)
+	}
 	if longest {
 		s.best = b.sizes.From - 1
 	}

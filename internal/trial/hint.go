@@ -2,13 +2,12 @@ package trial
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -16,45 +15,18 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Explain looks for limits that explain all recordings of a failing limiter together. It first tries the
-// limits that explain a single failure. If none of those is the declared limit with other numbers, it also
-// tries the limits that identify finds in all recordings together. think is the time for that search, which
-// is most of the work. Each recording is checked only on the side (upper, lower, exact) that its scenario
-// judges.
+// Explain looks for limits that explain all recordings of a failing limiter together. Each recording is
+// checked only on the side (upper, lower, exact) that its scenario judges.
 //
 // With fewer than two recordings of a failing limiter, the hint is nil, unless a queue was declared as a
 // bucket (see waiting). The single hints of these scenarios are removed from the scenarios returned. If no
 // limit is found, those that name one stay.
-func Explain(ctx context.Context, recorded []result.Scenario, think time.Duration) (*result.Hint,
-	[]result.Scenario) {
+func Explain(recorded []result.Scenario) (*result.Hint, []result.Scenario) {
 	of := failing(recorded)
 	if len(of) < 2 {
 		return waiting(recorded), recorded
 	}
-	h, g := &result.Hint{}, Near(of)
-	texts, work := map[string]string{}, hintWork
-	try := func(all []result.Explanation) {
-		for _, e := range all {
-			if explains(e.Limit, of, &work) {
-				h.Limits = append(h.Limits, e.Limit)
-				texts[e.Limit.String()] = e.Text
-			}
-		}
-	}
-	if try(g.All); !slices.ContainsFunc(h.Limits, g.Nearby) {
-		try(g.Further(ctx, think))
-		try(g.ByTheClock(h.Limits))
-		h.Limits = g.Ordered(h.Limits)
-		// A clock of whole seconds blurs everything, so it explains much. It counts where nothing else does.
-		coarse := func(l spec.Limit) bool { return l[0].Tick >= time.Second }
-		if fine := slices.DeleteFunc(slices.Clone(h.Limits), coarse); len(fine) > 0 {
-			h.Limits = fine
-		}
-	}
-	for _, s := range of {
-		h.From = append(h.From, s.ID)
-	}
-	h.Text = sentence(h.Limits, texts, len(g.All), len(of))
+	h := explained(of)
 	out := slices.Clone(recorded)
 	for i := range out {
 		j := out[i].Judgement
@@ -70,6 +42,45 @@ func Explain(ctx context.Context, recorded []result.Scenario, think time.Duratio
 	return h, out
 }
 
+// explained returns the hint on recordings of one limiter that declare one policy.
+func explained(of []*result.Scenario) *result.Hint {
+	var all []check.Recorded
+	h, told := &result.Hint{}, time.Duration(0)
+	for _, s := range of {
+		h.From = append(h.From, s.ID)
+		all = append(all, check.Recorded{Timeline: s.Timeline, Options: judgeTerms(s)})
+		told = max(told, longestWait(s.Timeline))
+	}
+	found, text := check.Explain(all, of[0].Limit, told)
+	h.Text = text
+	for _, e := range found {
+		h.Limits = append(h.Limits, e.Limit)
+	}
+	return h
+}
+
+// judgeTerms are the options by which a recording was judged that one limit judges.
+func judgeTerms(s *result.Scenario) check.Options {
+	t := s.Timeline.Header.Judged
+	return check.Options{Shared: t.Shared,
+		Conformance: cmp.Or(result.Conformance(t.Conformance), result.Exact)}
+}
+
+// longestWait returns the longest wait, in whole seconds, that a denial asked for with Retry-After; 0: none.
+func longestWait(tl *timeline.Timeline) (longest time.Duration) {
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		v, has := o.Fields.Get("Retry-After")
+		if !has || o.Outcome != timeline.Denied {
+			continue
+		}
+		if told, err := headers.ParseRetryAfter(v); err == nil {
+			longest = max(longest, told.Wait(tl.Header.Started.Add(o.FirstByte)))
+		}
+	}
+	return longest.Round(time.Second)
+}
+
 // waiting looks for a queue that was declared as something else. In that case nothing fails: answers that
 // wait hide when their requests were decided. It returns nil if no queue explains all recordings.
 func waiting(recorded []result.Scenario) *result.Hint {
@@ -79,15 +90,20 @@ func waiting(recorded []result.Scenario) *result.Hint {
 			continue
 		}
 		l, err := spec.Parse(fmt.Sprintf("leaky-bucket-queue,rate=%s,queue=%d", rate, places))
-		if work := hintWork; err == nil && explains(l, g.of, &work) {
-			h := &result.Hint{Limits: []spec.Limit{l}}
-			for _, s := range g.of {
-				h.From = append(h.From, s.ID)
-			}
-			h.Text = sentence(h.Limits, map[string]string{l.String(): "a queue, which lets requests wait,"},
-				1, len(g.of))
-			return h
+		refutes := func(s *result.Scenario) bool { return !check.Explains(s.Timeline, l, judgeTerms(s)) }
+		if err != nil || slices.ContainsFunc(g.of, refutes) {
+			continue
 		}
+		what := "the recording"
+		if n := len(g.of); n > 1 {
+			what = "all " + text.Plural(n, "recording")
+		}
+		h := &result.Hint{Limits: []spec.Limit{l}, Text: fmt.Sprintf("a queue, which lets requests wait, would "+
+			"explain %s (%s)", what, l)}
+		for _, s := range g.of {
+			h.From = append(h.From, s.ID)
+		}
+		return h
 	}
 	return nil
 }
@@ -100,10 +116,9 @@ func (g *group) queue() (rate string, places int64) {
 		return "", 0
 	}
 	waits := func(s *result.Scenario) bool { return identify.Waits(s.Timeline) }
-	quota, window := Whole(p)
 	switch {
 	case !p.Refills() && slices.ContainsFunc(g.of, waits):
-		return fmt.Sprintf("%d/%s", quota, window), quota - 1
+		return fmt.Sprintf("%d/%s", p.Full(), p.Rate.Per), p.Full() - 1
 	case !p.Refills() || !g.measured.Burst.HiSet:
 		return "", 0
 	}
@@ -137,9 +152,6 @@ func slowToDeny(of []*result.Scenario) bool {
 	allowed, denied := took[timeline.Allowed], took[timeline.Denied]
 	return len(allowed) > 0 && len(denied) > 0 && 2*middle(denied) >= middle(allowed)
 }
-
-// hintWork is the ceiling on requests that are judged for one hint, summed over recordings and limits.
-const hintWork = 1 << 21
 
 // failing returns the scenarios of the limiter with the most failing recordings, including those that pass.
 // It skips recordings that more than one policy or limit judges, those whose clients share a quota, and those
@@ -177,50 +189,4 @@ func single(tl *timeline.Timeline) bool {
 	}
 	t := tl.Header.Judged
 	return len(t.Limits) == 1 && len(t.Limits[0].Phases)+len(t.Limits[0].Undecided) == 0 && !t.SingleUnits
-}
-
-// explains tells whether no recording refutes l, on the side that each scenario judges. The shortest
-// recording is judged first. work is lowered by each request judged; below 0 the answer is false.
-func explains(l spec.Limit, of []*result.Scenario, work *int) bool {
-	of = slices.Clone(of)
-	slices.SortStableFunc(of, func(a, b *result.Scenario) int {
-		return cmp.Compare(len(a.Timeline.Observations), len(b.Timeline.Observations))
-	})
-	for _, s := range of {
-		if *work -= len(s.Timeline.Observations); *work < 0 {
-			return false
-		}
-		t := s.Timeline.Header.Judged
-		if !check.Explains(s.Timeline, l, check.Options{Shared: t.Shared,
-			Conformance: cmp.Or(result.Conformance(t.Conformance), result.Exact)}) {
-			return false
-		}
-	}
-	return true
-}
-
-// sentence says which limits explain n recordings, or that none of the limits tried does.
-func sentence(limits []spec.Limit, texts map[string]string, tried, n int) string {
-	if len(limits) == 0 {
-		return fmt.Sprintf("none of the %s tried explains all %s together",
-			text.Plural(tried, "other limit"), text.Plural(n, "recording"))
-	}
-	const most = 3
-	var names []string
-	for _, l := range limits[1:] {
-		names = append(names, l.String())
-	}
-	first := limits[0].String()
-	what := "the recording"
-	if n > 1 {
-		what = "all " + text.Plural(n, "recording")
-	}
-	text := fmt.Sprintf("%s would explain %s (%s)", texts[first], what, first)
-	switch more := len(names); {
-	case more > most:
-		text += fmt.Sprintf("; so would %s and %d more", strings.Join(names[:most], "; "), more-most)
-	case more > 0:
-		text += "; so would " + strings.Join(names, "; ")
-	}
-	return text
 }

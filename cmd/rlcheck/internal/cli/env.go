@@ -82,6 +82,3 @@ func ThisHost() result.Host {
 		GoVersion: runtime.Version(), OS: runtime.GOOS, Arch: runtime.GOARCH, CPUs: runtime.NumCPU(),
 	}
 }
-
-// HintTime is how long identify may look, after a FAIL, for what explains all recordings.
-const HintTime = time.Second
