@@ -197,7 +197,7 @@ func judgeStream(e *cli.Env, r *timeline.Reader, name string, f *checkFlags) (
 	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches.Text())
 	sayTerms(e, name, f, h.Judged)
 	garbage.Judging()
-	j, err := f.judges.Finish()
+	j, _, err := f.judges.Finish()
 	if why := result.ForeignDetail(h.Notes); err == nil && why != "" {
 		j.Doubt(result.UnclassifiedStatus, why)
 	}
@@ -271,7 +271,7 @@ func judgeLog(e *cli.Env, files []accesslog.File, f *checkFlags) (*result.Judgem
 		return nil, timeline.Counts{}, err
 	}
 	garbage.Judging()
-	j, err := f.judges.Finish()
+	j, _, err := f.judges.Finish()
 	if err == nil {
 		copyNote(e, l, f) // a large log is read again by now
 		if j.Verdict != result.Fail && l.Widest > longRequest && !f.Changed("decided-within") {

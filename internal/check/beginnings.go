@@ -33,8 +33,7 @@ func WindowsOf(p spec.Policy, h timeline.Header) (w Windows, ok bool) {
 		return Windows{}, false
 	}
 	box, _ := PhasesOf(p, h)
-	return Windows{Every: LongestSlot(p), Begin: Span{time.Duration(box.From), time.Duration(box.To)}},
-		true
+	return Windows{Every: LongestSlot(p), Begin: Span{time.Duration(box.From), time.Duration(box.To)}}, true
 }
 
 // Openings returns when each window of p began under a right limiter, ascending at both ends. It is for

@@ -133,8 +133,7 @@ func (c *Case) judgeGroup(parts []*Part, box history.Interval) {
 	}
 	s := c.NewSearch(g)
 	found, refuted := s.Refute(box)
-	denials := slices.ContainsFunc(found,
-		func(r Refutation) bool { return r.Kind != result.OverAdmission })
+	denials := slices.ContainsFunc(found, func(r Refutation) bool { return r.Kind != result.OverAdmission })
 	// A denial proves nothing here, but the admissions may prove it alone.
 	if refuted && denials && c.O.Shared {
 		alone := &PhaseSearch{Policy: c.Limit[0], Mode: result.UpperBound, Group: g}

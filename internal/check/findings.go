@@ -26,8 +26,7 @@ func (c *Case) Finding(p *Part, found []*limiter.Breach, box history.Interval) r
 }
 
 // NewProof returns the proof that finds the witness for the breaches of pol.
-func (c *Case) NewProof(p *Part, found []*limiter.Breach, pol spec.Policy,
-	box history.Interval) *Proof {
+func (c *Case) NewProof(p *Part, found []*limiter.Breach, pol spec.Policy, box history.Interval) *Proof {
 	if limiter.Placed(pol) {
 		return c.placedProof(p, found, pol)
 	}
@@ -37,10 +36,8 @@ func (c *Case) NewProof(p *Part, found []*limiter.Breach, pol spec.Policy,
 	case limiter.RemembersStart(pol), exactly && pol.Refill == spec.RefillInterval:
 		until = p.Histories[0].FirstEnd()
 	}
-	return &Proof{H: p.Histories[0], Tries: ProofTries, Until: until,
-		Counted: search.Counted(c.Limit),
-		Over:    mode == result.UpperBound, Judge: func(h *history.History, most int) ([]Refutation,
-			int,
+	return &Proof{H: p.Histories[0], Tries: ProofTries, Until: until, Counted: search.Counted(c.Limit),
+		Over: mode == result.UpperBound, Judge: func(h *history.History, most int) ([]Refutation, int,
 			bool) {
 			s := &PhaseSearch{Policy: pol, Mode: mode, Group: &Group{Parts: []*history.History{h}},
 				Rough: true,
@@ -95,8 +92,7 @@ func (c *Case) Describe(p *Part, found []*limiter.Breach, events []history.Event
 			pol = loose // not even the loosest policy of the range admits it
 		}
 	}
-	s := Sentence{Pol: pol, Header: c.Rec.Header, Witness: wit, End: time.Duration(c.End),
-		Others: others}
+	s := Sentence{Pol: pol, Header: c.Rec.Header, Witness: wit, End: time.Duration(c.End), Others: others}
 	if several && len(c.Limit) == 1 {
 		f.Text = s.Phases(f, box)
 	} else {

@@ -60,8 +60,7 @@ func (r Resolution) short(pol spec.Policy, measured result.Measured, of string) 
 	}
 	switch {
 	case r.BurstExact && (!m.Burst.LoSet || !m.Burst.HiSet || m.Burst.Lo != m.Burst.Hi):
-		return "the burst" + of + " is " + known(measured.Burst, "") +
-			", and a PASS must measure it exactly"
+		return "the burst" + of + " is " + known(measured.Burst, "") + ", and a PASS must measure it exactly"
 	case r.Burst > 0 && !m.Burst.Within(quota, r.Burst):
 		return fmt.Sprintf("the burst%s is %s, and a PASS must measure it to within %g %%", of,
 			known(measured.Burst, ""), 100*r.Burst)

@@ -110,21 +110,21 @@ func (p *Panel) Counts() timeline.Counts {
 	return all
 }
 
-// Finish judges what was observed. Nothing may be observed afterwards.
-func (p *Panel) Finish() (*result.Judgement, error) {
-	var js []*result.Judgement
+// Finish judges what was observed. Nothing may be observed afterwards. each has the judgement of each limit,
+// in the order of Limits, and all is their sum.
+func (p *Panel) Finish() (all *result.Judgement, each []*result.Judgement, err error) {
 	for _, s := range p.shares {
 		j, err := s.stream.Finish()
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if len(p.shares) > 1 || p.free > 0 {
 			j.Own(s.limit.String())
 		}
-		js = append(js, j)
+		each = append(each, j)
 	}
-	if len(js) == 1 {
-		return js[0], nil
+	if len(each) == 1 {
+		return each[0], each, nil
 	}
-	return result.Merge(js), nil
+	return result.Merge(each), each, nil
 }

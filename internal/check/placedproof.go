@@ -15,8 +15,7 @@ func (c *Case) placedProof(p *Part, found []*limiter.Breach, pol spec.Policy) *P
 	pr := &Proof{H: p.Histories[0], Until: history.MinTime, Counted: search.Counted(c.Limit),
 		Tries: ProofTries,
 		Over:  mode == result.UpperBound}
-	pr.Judge = func(h *history.History, most int) ([]Refutation, int,
-		bool) {
+	pr.Judge = func(h *history.History, most int) ([]Refutation, int, bool) {
 		return RefutePlaced(h, pol, mode, most)
 	}
 	if k := lastSilence(pr.H, found, int64(pol.Recovery()+pol.LongestWindow()), pol); k > 0 {

@@ -329,11 +329,9 @@ func (c *Case) severalProof(p *Part) *Proof {
 			until = max(until, c.Jointly(p).FirstEnd())
 		}
 	}
-	return &Proof{H: c.Jointly(p), Tries: ProofTries, Until: until,
-		Counted: search.Counted(c.Limit),
+	return &Proof{H: c.Jointly(p), Tries: ProofTries, Until: until, Counted: search.Counted(c.Limit),
 		Judge: func(h *history.History, most int) ([]Refutation, int, bool) {
-			s := &SeveralSearch{C: c, joint: []*history.History{h}, most: StepBudget,
-				work: MaxWork}
+			s := &SeveralSearch{C: c, joint: []*history.History{h}, most: StepBudget, work: MaxWork}
 			s.parts = [][]*history.History{make([]*history.History, len(c.Limit))}
 			for i := range c.Limit {
 				s.parts[0][i] = h.Under(i, history.StayOf(c.Limit[i]))

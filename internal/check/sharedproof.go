@@ -53,8 +53,7 @@ func (c *Case) accuseTogether(parts []*Part, found []Refutation, box history.Int
 		breaches[i] = r.Breach
 	}
 	mode := c.proofMode(breaches, c.Limit[0])
-	pr := &Proof{H: whole, Tries: FewTries(len(EventsOf(breaches))),
-		Until:   history.MinTime,
+	pr := &Proof{H: whole, Tries: FewTries(len(EventsOf(breaches))), Until: history.MinTime,
 		Counted: search.Counted(c.Limit), Over: mode == result.UpperBound,
 		Judge: func(h *history.History, most int) ([]Refutation, int, bool) {
 			s := &PhaseSearch{Policy: c.Limit[0], Mode: mode, Group: divided(h, owner, len(parts)),

@@ -245,8 +245,7 @@ func (s *Stream) apart(parts []*partition) *result.Judgement {
 // the recording.
 func (s *Stream) explain(parts []*partition, j *result.Judgement) {
 	begin := s.beginning(parts)
-	c := NewCase(begin, s.limit,
-		Options{Conformance: s.o.Conformance, Shared: s.o.Shared, SkipMeasure: true})
+	c := NewCase(begin, s.limit, Options{Conformance: s.o.Conformance, Shared: s.o.Shared, SkipMeasure: true})
 	c.Judge()
 	if j.Diagnosis = diagnose(begin, s.limit, c.Judgement(), s.o); j.Diagnosis != nil {
 		j.Diagnosis.Why += fmt.Sprintf(" (seen in the first %d requests)", begin.Len())

@@ -259,8 +259,7 @@ var findingKinds = []explained[Kind]{
 		"A request was denied although too little quota can have been in use, even if every earlier " +
 			"admission was decided as late as possible."},
 	{NoExplanation, "Each answer alone can be explained, but nothing explains all answers at once."},
-	{RetryAfterEarly,
-		"A client waited as its denial said, had no rival meanwhile, and was denied again."},
+	{RetryAfterEarly, "A client waited as its denial said, had no rival meanwhile, and was denied again."},
 	{RetryAfterLate,
 		"A denial stated a longer wait than the limit can need, rounded up to the unit of the field."},
 	{FieldMissing, "Answers lack a field that they should have."},
@@ -271,8 +270,7 @@ var findingKinds = []explained[Kind]{
 	{Unanswered, "Requests got no answer although one is expected: all requests of a phase, or exactly " +
 		"those that the limit denies."},
 	{AdmittedBarred, "Clients whose limit is nothing were admitted."},
-	{NotDrained,
-		"Clients that retried were never admitted, although the limit had room for them."},
+	{NotDrained, "Clients that retried were never admitted, although the limit had room for them."},
 	{QuotaConflict, "Answers state two limits, or two numbers of remaining units."},
 	{LimitOtherwise, "Answers state a limit that is not the declared one."},
 	{ResetLate, "An answer states a reset that is later than the whole quota can need."},
@@ -280,10 +278,8 @@ var findingKinds = []explained[Kind]{
 		"client that came back was denied again."},
 	{BodyConflict, "The body of a denial states another wait, limit, reset or status than the denial " +
 		"itself."},
-	{RemainingHigh,
-		"An answer states more remaining units than the earlier requests can leave."},
-	{RemainingLow,
-		"An answer states fewer remaining units than the earlier requests must leave."},
+	{RemainingHigh, "An answer states more remaining units than the earlier requests can leave."},
+	{RemainingLow, "An answer states fewer remaining units than the earlier requests must leave."},
 	{CountedOtherwise, "The target counted fewer denials than it answered."},
 	{MintsQuota, "Requests of one client that differ in an attribute have separate quotas, but should " +
 		"share one."},

@@ -115,7 +115,7 @@ func TestCheckSettlesTheChancesOfARun(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			j, err := p.Finish()
+			j, _, err := p.Finish()
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -11,77 +11,57 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// share is the part of a recording that one limit judges.
-type share struct {
-	limit spec.Limit
-	tl    *timeline.Timeline
-}
-
-// shares splits a recording by the limits of its phases, in the order of the scenario, as a check.Panel does.
-// Requests of phases without a limit are left out. A client of a share may have sent requests without an
-// outcome in other partitions. The share has those requests too (see undecided.go). If one limit counts
-// everything, its share is the recording itself.
-//
-//	phase         known        gone (no limit)   reloaded (another limit)
-//	recorded      a a d a d    a ? a             a d a
-//	first share   a a d a d      ?
-//	second share                 ?               a d a
-func shares(tl *timeline.Timeline, s *scenario.Scenario) (out []share) {
-	for _, l := range terms(s, tl).Limits {
-		at := slices.IndexFunc(s.Phases, func(p scenario.Phase) bool {
-			return p.Counted() && p.Limit.String() == l.Limit
-		})
-		x := share{s.Phases[at].Limit, tl}
-		if l.Phases != nil || l.Undecided != nil {
-			x.tl = &timeline.Timeline{Header: tl.Header}
-		}
-		for i := 0; x.tl != tl && i < len(tl.Observations); i++ {
-			o := tl.Observations[i]
-			if l.Counts(o.Phase) {
-				x.tl.Observations = append(x.tl.Observations, o)
-			}
-			for _, o.Partition = range l.Undecided[o.Partition] {
-				if o.Outcome == timeline.Unknown && !o.Origin {
-					x.tl.Observations = append(x.tl.Observations, o)
-				}
-			}
-		}
-		out = append(out, x)
+// judged judges a recording by limits, each of which judges its phases, as `rlcheck check` does with the file.
+func judged(tl *timeline.Timeline, limits []timeline.PhaseLimit, o check.Options) (p *check.Panel,
+	all *result.Judgement, each []*result.Judgement, err error) {
+	if tl.Spool != nil {
+		o.Spill = tl.Spool.Open
 	}
-	return out
+	h := tl.Header
+	h.Ended = tl.End()
+	if p, err = check.NewPanel(limits, h, o); err != nil {
+		return nil, nil, nil, err
+	}
+	for one := range tl.All() {
+		if p.Observe(one) != nil {
+			break // Finish returns the error
+		}
+	}
+	all, each, err = p.Finish()
+	return p, all, each, err
 }
 
 // conformance judges a recording against the limits of its scenario, each partition against its own limit.
 // The judgement covers all partitions. Its Measured is about the scenario's own limit.
 func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (result.Claim,
 	*result.Judgement) {
-	if tl.Spool != nil {
-		return streamed(tl, s, o)
+	fails := func(r result.Reason, err error) (result.Claim, *result.Judgement) {
+		return result.Claim{ID: conformanceID, Kind: result.ClaimConformance, Reason: r, Text: err.Error()}, nil
+	}
+	limits := tl.Header.Judged.Limits // a long recording is not read again for them
+	if tl.Spool == nil {
+		limits = terms(s, tl).Limits
+	}
+	p, all, each, err := judged(tl, limits, o)
+	if tl.Spool != nil && tl.Spool.Err() != nil {
+		return fails(result.SetupFailed, tl.Spool.Err())
+	}
+	if err != nil {
+		return fails(result.SearchLimit, err)
 	}
 	var worth []string
-	var js []*result.Judgement
 	var measured result.Measured
-	parts, unresolved := shares(tl, s), true
-	for _, part := range parts {
-		j, err := check.Judge(part.tl, part.limit, o)
-		if err != nil {
-			return result.Claim{ID: conformanceID, Kind: result.ClaimConformance,
-				Reason: result.SearchLimit, Text: err.Error()}, nil
-		}
-		if worth = append(worth,
-			strings.Join(result.Worth(part.limit, j), ", ")); part.limit.String() == s.Limit.String() {
+	unresolved := true
+	for i, j := range each {
+		l := p.Limits()[i]
+		if worth = append(worth, strings.Join(result.Worth(l, j), ", ")); l.String() == s.Limit.String() {
 			measured = j.Measured
 			unresolved = unresolved && (j.Verdict == result.Pass || onlyCoarse(j))
 		} else {
 			unresolved = unresolved && j.Verdict == result.Pass
 		}
-		if len(parts) > 1 || part.tl != tl {
-			j.Own(part.limit.String())
-		}
-		js = append(js, j)
 	}
-	all := result.Merge(js)
-	if o.Hint && all.Verdict == result.Fail && all.Diagnosis == nil {
+	if o.Hint && all.Verdict == result.Fail && all.Diagnosis == nil && tl.Spool == nil {
 		if all.Diagnosis = toldByField(tl, s, o); all.Diagnosis != nil {
 			all.Hint, all.Explanations = "", nil
 		}
@@ -203,7 +183,7 @@ func terms(s *scenario.Scenario, tl *timeline.Timeline) timeline.Terms {
 		t.Limits[at].Phases = append(t.Limits[at].Phases, p.Observed()...)
 	}
 	if len(t.Limits) == 1 && whole {
-		t.Limits[0].Phases = nil // all that was recorded, as in shares
+		t.Limits[0].Phases = nil // all that was recorded
 	}
 	phases := phasesOf(s)
 	if lost := lostBy(tl, phases); len(lost) > 0 {
@@ -226,10 +206,8 @@ func usedBefore(s *scenario.Scenario, o Options) bool {
 		return false
 	}
 	return slices.ContainsFunc(s.Phases, func(p scenario.Phase) bool {
-		return p.Counted() &&
-			slices.ContainsFunc(p.Limit, func(l spec.Policy) bool {
-				return l.Start != spec.StartUnknown ||
-					l.Ban > 0
-			})
+		return p.Counted() && slices.ContainsFunc(p.Limit, func(l spec.Policy) bool {
+			return l.Start != spec.StartUnknown || l.Ban > 0
+		})
 	})
 }

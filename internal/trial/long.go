@@ -2,10 +2,8 @@ package trial
 
 import (
 	"fmt"
-	"strings"
 	"sync"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -13,44 +11,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 )
-
-// streamed judges conformance of a recording that is too long for memory. It judges by the terms in the
-// header, as `rlcheck check` does with the file.
-func streamed(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (result.Claim,
-	*result.Judgement) {
-	o.Spill = tl.Spool.Open
-	p, err := check.NewPanel(tl.Header.Judged.Limits, tl.Header, o)
-	var j *result.Judgement
-	if err == nil {
-		for one := range tl.All() {
-			if p.Observe(one) != nil {
-				break // Finish returns the error
-			}
-		}
-		j, err = p.Finish()
-	}
-	if lost := tl.Spool.Err(); lost != nil {
-		return result.Claim{ID: conformanceID, Kind: result.ClaimConformance, Reason: result.SetupFailed,
-			Text: lost.Error()}, nil
-	}
-	if err != nil {
-		return result.Claim{ID: conformanceID, Kind: result.ClaimConformance, Reason: result.SearchLimit,
-			Text: err.Error()}, nil
-	}
-	var worth []string
-	for _, l := range p.Limits() {
-		worth = append(worth, strings.Join(result.Worth(l, j), ", "))
-	}
-	if len(worth) > 1 { // with several limits, what was measured of each is not told
-		for i, l := range p.Limits() {
-			worth[i] = l.String()
-		}
-	}
-	j.Unresolved = onlyCoarse(j)
-	markBeyond(j, s, tl)
-	j.Weigh()
-	return claimOf(j, strings.Join(worth, "; ")), j
-}
 
 // claims judges all claims but conformance; r has the counts. For a recording that is too long for memory,
 // the schedule is judged whole and every other claim by the beginning of the recording.

@@ -27,7 +27,7 @@ func TestALostRecordingCountsWhatWasSent(t *testing.T) {
 	if c := out.Counts; c.Planned != n+7 || c.Sent != n || c.Unknown != n || c.Unsent != 7 || c.Allowed != 0 {
 		t.Errorf("got %+v, want %d requests that were sent", c, n)
 	}
-	if c, j := streamed(tl, nil, check.Options{}); j != nil || c.Reason != result.SetupFailed {
+	if c, j := conformance(tl, nil, check.Options{}); j != nil || c.Reason != result.SetupFailed {
 		t.Errorf("got %+v, %v, want setup-failed", c, j)
 	}
 }

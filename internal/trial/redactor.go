@@ -199,8 +199,7 @@ func (r Redactor) CopyOf(tl *timeline.Timeline) *timeline.Timeline {
 	if r.idle {
 		return tl
 	}
-	out := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations),
-		Spool: tl.Spool}
+	out := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations), Spool: tl.Spool}
 	r.Timeline(out)
 	return out
 }

@@ -83,7 +83,7 @@ func judgedAgain(t *testing.T, tl *timeline.Timeline) *result.Judgement {
 	if err := r.Each(func(o *timeline.Observation, _ int) bool { return p.Observe(o) == nil }); err != nil {
 		t.Fatal(err)
 	}
-	j, err := p.Finish()
+	j, _, err := p.Finish()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,11 @@ func toldByField(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) *
 				denied = denied || x.Outcome == timeline.Denied
 			}
 		}
-		refutes := func(x share) bool { return !check.Explains(x.tl, x.limit, o) }
-		if !denied || slices.ContainsFunc(shares(apart, s), refutes) {
+		if !denied {
+			continue
+		}
+		o := check.Options{Conformance: o.Conformance, Shared: o.Shared, SkipMeasure: true, VerdictOnly: true}
+		if _, j, _, err := judged(apart, terms(s, apart).Limits, o); err != nil || j.Verdict == result.Fail {
 			continue
 		}
 		return &result.Diagnosis{Kind: result.ToldByField,

@@ -65,8 +65,7 @@ func (f *Facts) NothingKnown() (result.Reason, string) {
 	if why == "" {
 		why = "no answer"
 	}
-	return result.Unreachable,
-		fmt.Sprintf("none of %s was answered: %s", text.Plural(f.sent, "request"), why)
+	return result.Unreachable, fmt.Sprintf("none of %s was answered: %s", text.Plural(f.sent, "request"), why)
 }
 
 // Known returns how many of the observations have an outcome.

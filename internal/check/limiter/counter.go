@@ -402,8 +402,7 @@ func (c counterModel) Scaled(k int64) Model {
 func (c counterModel) Boundaries(from, to int64) []int64 { return c.begins(from, to) }
 
 func (c counterModel) Start(begin int64) State {
-	return State{Counts: []int64{windowIndex: history.MinTime, inThis: 0, inLast: 0},
-		Zone: NewZone(begin)}
+	return State{Counts: []int64{windowIndex: history.MinTime, inThis: 0, inLast: 0}, Zone: NewZone(begin)}
 }
 
 // turn makes the window of the present the current one.

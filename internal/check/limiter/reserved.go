@@ -291,8 +291,7 @@ func (r reserved) moments(h *history.History) []history.Event {
 }
 
 func (r reserved) Scope() Scope {
-	of := Scope{Memory: history.Later(r.grid.sizeTo, r.Most), Full: r.full, Late: true,
-		moments: r.moments}
+	of := Scope{Memory: history.Later(r.grid.sizeTo, r.Most), Full: r.full, Late: true, moments: r.moments}
 	if r.bucket != nil {
 		of.Memory = endless
 	}

@@ -165,11 +165,9 @@ func (part productPart) through(states []limiter.State,
 func (p product) Admit(m limiter.State, a limiter.Request) []limiter.State {
 	states := []limiter.State{m}
 	for _, part := range p.parts {
-		if states = part.through(states,
-			func(m limiter.State) []limiter.State {
-				return part.Model.Admit(m,
-					a)
-			}); len(states) > limiter.OutcomeCap {
+		if states = part.through(states, func(m limiter.State) []limiter.State {
+			return part.Model.Admit(m, a)
+		}); len(states) > limiter.OutcomeCap {
 			break // the states left out may be those that the other parts admit
 		}
 	}
