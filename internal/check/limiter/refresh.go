@@ -19,28 +19,22 @@ var refreshedKind = kind{
 }
 
 // refreshed is the bound of a fixed window that requests renew. Its count is forgotten after a silence of its
-// length, and not before.
+// length, and not before: it is a quota that is never given back, with a time to live.
 //
 //	over:   the admissions of a stretch in which there can be no such silence are at most the quota
 //	under:  units that may have been admitted since the last certain silence reach the quota
 type refreshed struct {
+	forgetting
 	quota int64
-	// size is the least and sizeTo the greatest length of the window, in nanoseconds.
-	size, sizeTo int64
 	// all: denied requests are counted too. every: denied requests renew the window too, unless a ban is on
 	// (banned).
 	all, every, banned bool
 }
 
 func newRefreshed(p spec.Policy) refreshed {
-	return refreshed{p.Rate.N, int64(p.Rate.Per), int64(p.LongestWindow()), p.Count == spec.CountAll,
-		p.Refresh == spec.RefreshAll, p.Ban > 0}
-}
-
-// sure tells whether a request surely renewed the window.
-func (r refreshed) sure(ev history.Event) bool {
-	return ev.Outcome == timeline.Allowed || (ev.Outcome == timeline.Denied || ev.Unprovable) && r.every &&
-		!r.banned
+	every := p.Refresh == spec.RefreshAll
+	return refreshed{forgetting{int64(p.Rate.Per), int64(p.LongestWindow()), every && p.Ban == 0}, p.Rate.N,
+		p.Count == spec.CountAll, every, p.Ban > 0}
 }
 
 // may tells whether a request may have renewed the window. A counted denial that costs more than the quota
@@ -53,34 +47,18 @@ func (r refreshed) Over(h *history.History) *Breach {
 	if br := tooDear(h.Admitted, r.quota); br != nil {
 		return br
 	}
-	from, begin, latest := history.MinTime, 0, history.MinTime
-	sure := from // the instant from which a renewing request belongs to this window
-	for _, f := range append(history.Silences(h.All, r.size, r.sure),
-		history.Interval{From: history.MaxTime, To: history.MaxTime}) {
-		for ; begin < len(h.All) && max(latest, h.All[begin].End) < sure; begin++ {
-			latest = max(latest, h.All[begin].End)
-		}
-		var open []history.Event // the requests that surely lie in the window after the last silence
-		for _, ev := range h.All[begin:] {
-			if ev.Start >= f.From {
-				break
-			}
-			if (ev.Start >= from || ev.Start >= sure && r.sure(ev)) && ev.End < f.From &&
-				(ev.Outcome != timeline.Unknown || ev.Unprovable) {
-				open = append(open, ev)
-			}
-		}
-		if br := r.overOpen(open); br != nil {
-			return br
-		}
-		from, sure = f.To, f.Ended(r.size)
-	}
-	return nil
+	return r.lives(h, false, r.overLife)
 }
 
-// overOpen bounds the requests that surely lie in one window. The admissions are at most the quota. Where
+// overLife bounds the requests that surely lie in one window. The admissions are at most the quota. Where
 // denied requests count, each admission needs room beside the requests that surely came before it.
-func (r refreshed) overOpen(open []history.Event) *Breach {
+func (r refreshed) overLife(h *history.History) *Breach {
+	var open []history.Event
+	for _, ev := range h.All {
+		if ev.Outcome != timeline.Unknown || ev.Unprovable {
+			open = append(open, ev)
+		}
+	}
 	order := history.OrderByEnd(open)
 	var units int64
 	for k, i := range order {
@@ -142,7 +120,7 @@ func (m *refreshedMeter) Excess(t int64) int64 {
 	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
 		m.take(&m.starts[m.i])
 	}
-	if t >= m.until+m.sizeTo {
+	if t >= m.until+m.longest {
 		return 1 - m.quota // no window can be open
 	}
 	return m.units - m.quota + 1
@@ -150,7 +128,7 @@ func (m *refreshedMeter) Excess(t int64) int64 {
 
 // take takes the next request, which may come after a certain silence.
 func (m *refreshedMeter) take(ev *history.Event) {
-	if ev.Start >= m.until+m.sizeTo {
+	if ev.Start >= m.until+m.longest {
 		m.units = 0
 	}
 	m.units += m.charge(ev)
@@ -193,13 +171,13 @@ func (of Scope) sinceSilence(h *history.History, d history.Event) []history.Even
 }
 
 func (r refreshed) Scope() Scope {
-	return Scope{Memory: r.sizeTo, Full: r.quota, All: r.all, Silence: r.sizeTo, Every: r.every}
+	return Scope{Memory: r.longest, Full: r.quota, All: r.all, Silence: r.longest, Every: r.every}
 }
 
 // newRefreshModel returns the model of a fixed window that requests renew.
 func newRefreshModel(p spec.Policy) Model {
 	tally := tallyModel{refreshed: newRefreshed(p), scale: 1}
-	return ttlModel{around{tally}, tally.size, tally.size, p.Refresh == spec.RefreshAdmitted}
+	return ttlModel{around{tally}, tally.ttl, tally.ttl, p.Refresh == spec.RefreshAdmitted}
 }
 
 // tallyModel is a quota that is never given back. Its count is the units that were counted.

@@ -58,39 +58,7 @@ func (x expiring) Over(h *history.History) *Breach {
 
 // overBetween bounds the stretches between the silences in which the partition may have been forgotten. If
 // placed, it bounds the first stretch only.
-func (x expiring) overBetween(h *history.History) *Breach {
-	silences := x.silences(h.All)
-	if len(silences) == 0 {
-		return x.Bound.Over(h)
-	}
-	from, begin, latest := history.MinTime, 0, history.MinTime
-	for _, f := range append(silences, history.Interval{From: history.MaxTime, To: history.MaxTime}) {
-		for ; begin < len(h.All) && max(latest, h.All[begin].End) < from; begin++ {
-			latest = max(latest, h.All[begin].End)
-		}
-		lively := &history.History{}
-		for _, ev := range h.All[begin:] {
-			if ev.Start >= f.From {
-				break
-			}
-			if ev.End < from {
-				continue
-			}
-			if ev.Start < from || ev.End >= f.From {
-				ev.Outcome, ev.Unprovable = timeline.Unknown, false // it may belong to another stretch
-			}
-			lively.All = append(lively.All, ev)
-		}
-		lively.Split()
-		if br := x.Bound.Over(lively); br != nil {
-			return br
-		}
-		if from = f.To; x.placed {
-			return nil
-		}
-	}
-	return nil
-}
+func (x expiring) overBetween(h *history.History) *Breach { return x.lives(h, x.placed, x.Bound.Over) }
 
 func (x expiring) Usage(h *history.History) Meter {
 	if x.low {
@@ -116,12 +84,49 @@ func (x expiring) Scope() Scope {
 type forgetting struct {
 	// ttl is the least time to live, longest the most.
 	ttl, longest int64
-	// banned: the policy may not have seen a denied request, as a ban was on.
-	banned bool
+	// denied: a denied request surely renews the time to live. It may not where a ban is on.
+	denied bool
 }
 
 func forgettingOf(p spec.Policy) forgetting {
-	return forgetting{int64(p.TTL), int64(max(p.TTL, p.TTLTo)), p.Ban > 0}
+	return forgetting{int64(p.TTL), int64(max(p.TTL, p.TTLTo)), p.Ban == 0}
+}
+
+// lives asks over of each stretch between the silences in which the partition may have been forgotten, or of
+// the first stretch only, until it finds a breach. A request that may belong to another stretch has no
+// outcome there.
+func (f forgetting) lives(h *history.History, first bool, over func(*history.History) *Breach) *Breach {
+	silences := f.silences(h.All)
+	if len(silences) == 0 {
+		return over(h)
+	}
+	from, begin, latest := history.MinTime, 0, history.MinTime
+	later := from // a renewing request from this instant on comes after the last silence
+	for _, s := range append(silences, history.Interval{From: history.MaxTime, To: history.MaxTime}) {
+		for ; begin < len(h.All) && max(latest, h.All[begin].End) < later; begin++ {
+			latest = max(latest, h.All[begin].End)
+		}
+		life := &history.History{}
+		for _, ev := range h.All[begin:] {
+			if ev.Start >= s.From {
+				break
+			}
+			mine := ev.Start >= from || ev.Start >= later && f.sure(ev)
+			if !mine && ev.End < from {
+				continue
+			}
+			if !mine || ev.End >= s.From {
+				ev.Outcome, ev.Unprovable = timeline.Unknown, false
+			}
+			life.All = append(life.All, ev)
+		}
+		life.Split()
+		if br := over(life); br != nil || first {
+			return br
+		}
+		from, later = s.To, s.Ended(f.ttl)
+	}
+	return nil
 }
 
 // silences returns the intervals in which the partition may be forgotten between two requests; see
@@ -142,9 +147,9 @@ func (f forgetting) life(events []history.Event) int {
 	return len(events)
 }
 
-// sure tells whether a request was surely seen, and so renewed the time to live.
+// sure tells whether a request surely renewed the time to live.
 func (f forgetting) sure(ev history.Event) bool {
-	return ev.Outcome == timeline.Allowed || ev.Outcome == timeline.Denied && !f.banned
+	return ev.Outcome == timeline.Allowed || (ev.Outcome == timeline.Denied || ev.Unprovable) && f.denied
 }
 
 // ttlModel forgets the state of the inner model after a silence. A request that comes ttl or more after the
