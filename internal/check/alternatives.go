@@ -6,13 +6,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 )
 
-// A family returns policies of one kind to try, the likeliest first. The first that explains everything stands
-// for the family.
+// A family returns policies of one kind to try, the likeliest first. The first that explains everything
+// stands for the family.
 type family func(*inquiry) []spec.Policy
 
 // tiers are all alternatives to a declared policy, the nearest tier first. What predicts more stands before
@@ -25,11 +26,11 @@ var tiers = [][]family{
 		form("token-bucket,burst=%d,count=all"), form("sliding-window-log,count=all"),
 		counters("clock", "all"), counters("first", "all")},
 	{ban, banned("token-bucket,burst=%d"), banned("fixed-window,align=first"), banned("fixed-window"),
-		banned("sliding-window-log"), shared, form("fixed-window,align=unknown"), counters("unknown", "admitted"),
-		counters("unknown", "all")},
+		banned("sliding-window-log"), shared, form("fixed-window,align=unknown"),
+		counters("unknown", "admitted"), counters("unknown", "all")},
 	{idle, timerFilled},
-	{otherNumbers, fitted("token-bucket,burst=%d"), fitted("fixed-window"), fitted("fixed-window,align=first"),
-		fitted("sliding-window-log"), fitted("sliding-window-counter"),
+	{otherNumbers, fitted("token-bucket,burst=%d"), fitted("fixed-window"),
+		fitted("fixed-window,align=first"), fitted("sliding-window-log"), fitted("sliding-window-counter"),
 		fitted("fixed-window,align=first,refresh=admitted")},
 	{wholeSeconds("fixed-window,align=first"), wholeSeconds("fixed-window,align=first,refresh=admitted"),
 		wholeSeconds("sliding-window-counter,align=first,count=all,rounding=down"),
@@ -210,13 +211,7 @@ func idle(q *inquiry) (out []spec.Policy) {
 	lengths := []time.Duration{0}
 	for _, x := range q.of {
 		for _, p := range x.rec.Parts {
-			last := time.Duration(0)
-			for i, o := range p.Obs {
-				if i > 0 {
-					lengths = append(lengths, max(0, o.Sent-last))
-				}
-				last = max(last, o.FirstByte, o.Sent)
-			}
+			lengths = append(lengths, silencesOf(p.Obs)...)
 		}
 	}
 	slices.Sort(lengths)
@@ -225,6 +220,18 @@ func idle(q *inquiry) (out []spec.Policy) {
 		if ttl := roundedDown(from, to); to-from >= to/20 && ttl > from {
 			out = append(out, q.changed(func(p *spec.Policy) { p.TTL = ttl }))
 		}
+	}
+	return out
+}
+
+// silencesOf returns how long nothing was under way before each observation but the first.
+func silencesOf(obs []history.Observation) (out []time.Duration) {
+	last := time.Duration(0)
+	for i, o := range obs {
+		if i > 0 {
+			out = append(out, max(0, o.Sent-last))
+		}
+		last = max(last, o.FirstByte, o.Sent)
 	}
 	return out
 }
@@ -257,8 +264,8 @@ func timerFilled(q *inquiry) (out []spec.Policy) {
 	return out
 }
 
-// wholeSeconds is the family of a limiter of some products, whose clock counts whole seconds. In windows of 30
-// s or more a second explains little.
+// wholeSeconds is the family of a limiter of some products, whose clock counts whole seconds. In windows of
+// 30 s or more a second explains little.
 func wholeSeconds(words string) family {
 	return func(q *inquiry) []spec.Policy {
 		all := q.quotas(words + ",tick=1s")

@@ -21,10 +21,10 @@ type Recorded struct {
 	Options  Options
 }
 
-// Explain looks for limits that explain all recordings of a limiter that fails limit, which has one policy. It
-// returns those of the nearest tier that has any, the nearest first, and a sentence that names them. told is
-// the longest wait that a denial asked for, 0 for none. An explanation proves nothing. It is the next thing
-// to look at.
+// Explain looks for limits that explain all recordings of a limiter that fails limit, which has one policy.
+// It returns those of the nearest tier that has any, the nearest first, and a sentence that names them. told
+// is the longest wait that a denial asked for, 0 for none. An explanation proves nothing. It is the next
+// thing to look at.
 func Explain(of []Recorded, limit spec.Limit, told time.Duration) ([]result.Explanation, string) {
 	q := &inquiry{told: told, left: hintWork}
 	for _, r := range of {

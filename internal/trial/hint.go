@@ -98,8 +98,8 @@ func waiting(recorded []result.Scenario) *result.Hint {
 		if n := len(g.of); n > 1 {
 			what = "all " + text.Plural(n, "recording")
 		}
-		h := &result.Hint{Limits: []spec.Limit{l}, Text: fmt.Sprintf("a queue, which lets requests wait, would "+
-			"explain %s (%s)", what, l)}
+		h := &result.Hint{Limits: []spec.Limit{l},
+			Text: fmt.Sprintf("a queue, which lets requests wait, would explain %s (%s)", what, l)}
 		for _, s := range g.of {
 			h.From = append(h.From, s.ID)
 		}

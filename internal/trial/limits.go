@@ -11,7 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// judged judges a recording by limits, each of which judges its phases, as `rlcheck check` does with the file.
+// judged judges a recording by limits, each of which judges its phases, as check does with the file.
 func judged(tl *timeline.Timeline, limits []timeline.PhaseLimit, o check.Options) (p *check.Panel,
 	all *result.Judgement, each []*result.Judgement, err error) {
 	if tl.Spool != nil {
@@ -36,7 +36,8 @@ func judged(tl *timeline.Timeline, limits []timeline.PhaseLimit, o check.Options
 func conformance(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) (result.Claim,
 	*result.Judgement) {
 	fails := func(r result.Reason, err error) (result.Claim, *result.Judgement) {
-		return result.Claim{ID: conformanceID, Kind: result.ClaimConformance, Reason: r, Text: err.Error()}, nil
+		return result.Claim{ID: conformanceID, Kind: result.ClaimConformance, Reason: r,
+			Text: err.Error()}, nil
 	}
 	limits := tl.Header.Judged.Limits // a long recording is not read again for them
 	if tl.Spool == nil {

@@ -51,8 +51,8 @@ func TestHintsOfPairs(t *testing.T) {
 			}
 		}
 	}
-	if t.Logf("%d pairs: the truth is first in %d, offered in %d; %d limits in all, in %s", pairs, firsts, among,
-		offered, took); firsts < 60 || among < 70 || offered > 130 {
+	if t.Logf("%d pairs: the truth is first in %d, offered in %d; %d limits in all, in %s", pairs, firsts,
+		among, offered, took); firsts < 60 || among < 70 || offered > 130 {
 		t.Error("want the truth first in 60 pairs, offered in 70, and at most 130 limits")
 	}
 }
