@@ -31,16 +31,21 @@ type hygiene struct {
 	wrapper string
 	// fine is the coarsest step of the times.
 	fine int64
-	// lastLine is the end of the request in the line before. jumps counts the lines that ended before it, and
-	// eras has those that did so by most, in descending order.
-	lastLine int64
-	jumps    int
-	eras     []era
+	// lastLine is the end of the request in the line before, and lastFrom the latest beginning since the last
+	// jump. jumps counts the lines that ended before lastLine, and eras has those that did so by most, in
+	// descending order.
+	lastLine, lastFrom int64
+	jumps              int
+	eras               []era
 	// parity is the exclusive or of the hashes of all lines. It is 0 if each stands an even number of times.
 	// distinct counts the lines that differ from the line before, whose hash is lastSum.
 	parity   uint64
 	distinct int
 	lastSum  uint32
+	// stands counts how often each of the lines near each other stands, until one stands three times: then
+	// equal lines are usual.
+	stands map[uint32]int
+	usual  bool
 }
 
 // era begins with a line whose clock is by so much behind that of the line before.
@@ -100,6 +105,24 @@ func (h *hygiene) edge(r *reader) {
 	r.skip(timeline.ParseError{Line: h.heldLine, What: h.held.what, Why: h.held.why})
 }
 
+// sum notes the hash of a line.
+func (h *hygiene) sum(line []byte) uint32 {
+	const near = 4096 // lines
+	whole := maphash.Bytes(hashSeed, line)
+	sum := uint32(whole)
+	if h.parity ^= whole; sum != h.lastSum {
+		h.distinct, h.lastSum = h.distinct+1, sum
+	}
+	if h.stands == nil || len(h.stands) == near {
+		h.stands = make(map[uint32]int, near)
+	}
+	if !h.usual {
+		h.stands[sum]++
+		h.usual = h.stands[sum] > 2
+	}
+	return sum
+}
+
 // hole notes zero bytes in a line. Behind the beginning of a file, lines may be missing there.
 func (h *hygiene) hole(number int, torn bool) {
 	if h.holes++; h.holeLine == 0 {
@@ -114,12 +137,17 @@ func (h *hygiene) wrapped(by string) {
 	}
 }
 
-// stepped notes a request that ended long before that of the line before, in a log whose lines are in the
-// order of their ends.
-func (h *hygiene) stepped(s span, number int) {
+// stepped notes a request that ended long before that of the line before. ordered: lines are in the order of
+// their ends. Otherwise they may also be in that of their beginnings.
+func (h *hygiene) stepped(s span, number int, ordered bool) {
 	back := h.lastLine - s.end
+	if !ordered {
+		back = min(back, h.lastFrom-s.from)
+	}
+	h.lastFrom = max(h.lastFrom, s.from)
 	if h.lastLine != 0 && back > s.disorder {
 		h.jumps++
+		h.lastFrom = s.from
 		at, _ := slices.BinarySearchFunc(h.eras, back, func(e era, back int64) int {
 			return cmp.Compare(back, e.back)
 		})
@@ -153,7 +181,7 @@ func (l *Log) flaws(r *reader) {
 	}
 	l.Edges, l.Lossy = h.cut, l.Lossy || h.cut > 0 && r.o.Complete
 	l.steps(h, say)
-	l.copies = copies{fine: h.fine <= millisecond || r.row.unique,
+	l.copies = copies{fine: h.fine <= millisecond || r.row.unique || !h.usual,
 		doubled: h.parity == 0 && h.distinct >= mostChance}
 	if l.order.n > 3 && r.longest > 10*max(r.lastEnd-r.firstTo, second) && r.o.MaxDuration == 0 {
 		say(0, "a request took up to %s in a log of %s: if its unit is another, name it (--columns "+
@@ -197,7 +225,8 @@ func (l *Log) named(partition string, line uint32) string {
 
 // copies marks requests whose lines are equal to the byte. One may be a copy of the other, so only the first
 // is known to be a request, and the outcome of the others is unknown. In a log of whole seconds, different
-// requests have equal lines; there a copy is known only if all lines stand an even number of times.
+// requests have equal lines. If some of them stand three times, copies are only known if all lines stand an
+// even number of times.
 type copies struct {
 	fine, doubled bool
 	from          int64

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"hash/maphash"
 	"io"
 	"math"
 	"slices"
@@ -19,7 +18,7 @@ import (
 // reader reads one log, which may be in several files.
 type reader struct {
 	o      Options
-	row    *server // nil until the first line shows whether it is in JSON
+	row    *server // nil until a line shows whether it is in JSON
 	t      *table
 	layout layout
 	v      values
@@ -35,7 +34,10 @@ type reader struct {
 	// met has the fields of conditions that any line had. stated: a line had a status.
 	met    map[string]bool
 	stated bool
-	doubts []doubts // by partition
+	// opening is the first line, until the second one shows whether the log is in JSON.
+	opening     []byte
+	openingLine int
+	doubts      []doubts // by partition
 
 	out     Log
 	numbers map[string]uint32 // by value
@@ -169,6 +171,11 @@ func (r *reader) readAll(in io.Reader, base int) (int, error) {
 		line, number, ended, err := lines.Next()
 		switch {
 		case err == io.EOF:
+			if r.row == nil && r.opening != nil {
+				if err := r.line(r.opening, r.openingLine, true); err != nil {
+					return number, err
+				}
+			}
 			if rest := r.joiner.over(); len(rest) > 0 {
 				r.one(rest, r.joiner.first, true)
 			}
@@ -204,10 +211,7 @@ func (r *reader) readAll(in io.Reader, base int) (int, error) {
 // line reads a line. The error is an *OptionError.
 func (r *reader) line(line []byte, number int, ended bool) error {
 	if r.row == nil {
-		r.wraps = unwrapped(line, false, r.wraps)
-		first := bytes.TrimSpace(r.wraps[len(r.wraps)-1].line)
-		found, _ := row(r.o.Format, len(first) > 0 && (first[0] == '{' || first[0] == '['))
-		if err := r.begin(found); err != nil {
+		if begun, err := r.choose(line, number, ended); err != nil || !begun {
 			return err
 		}
 	}
@@ -229,6 +233,24 @@ func (r *reader) line(line []byte, number int, ended bool) error {
 		return r.line(line, number, ended)
 	}
 	return nil
+}
+
+// choose finds out whether a log is in JSON. A first line in JSON says so. Any other may be cut: then the
+// second line counts, and both are read. begun: a line can be read.
+func (r *reader) choose(line []byte, number int, ended bool) (begun bool, err error) {
+	r.wraps = unwrapped(line, false, r.wraps)
+	inner := bytes.TrimSpace(r.wraps[len(r.wraps)-1].line)
+	isJSON := bytes.HasPrefix(inner, []byte("{")) || bytes.HasPrefix(inner, []byte("[{")) ||
+		string(inner) == "["
+	if !isJSON && r.opening == nil && ended {
+		r.opening, r.openingLine = slices.Clone(line), number
+		return false, nil
+	}
+	found, _ := row(r.o.Format, isJSON)
+	if err := r.begin(found); err != nil || r.opening == nil {
+		return true, err
+	}
+	return true, r.line(r.opening, r.openingLine, true)
 }
 
 // one reads one record.
@@ -306,14 +328,18 @@ func (r *reader) split(line []byte) (inner []byte, f flaw, part bool) {
 			r.part = nil
 		}
 		clear(r.v)
-		if f = r.layout.split(inner, r.v); !f.found() {
-			f = r.complete(f)
+		one := r.layout.split(inner, r.v)
+		if !one.found() {
+			one = r.complete(one)
 		}
-		if !f.found() {
-			if w.by != "" && !f.foreign {
+		if !one.found() && (i == len(r.wraps)-1 || !one.foreign) {
+			if w.by != "" && !one.foreign {
 				r.wrapped(w.by)
 			}
-			return inner, f, false
+			return inner, one, false
+		}
+		if i == len(r.wraps)-1 || f.foreign {
+			f = one // of what is inside
 		}
 	}
 	if len(r.wraps) > 1 && (errorsOut || otherLine(r.wraps[1].line)) || otherLine(line) {
@@ -375,11 +401,7 @@ func (r *reader) take(line []byte, number int) flaw {
 	}
 	hits := r.out.Caches.Hits
 	rec := r.record(s, status, sure, uint32(number))
-	sum := maphash.Bytes(hashSeed, inner)
-	if rec.sum = uint32(sum); rec.sum != r.lastSum {
-		r.distinct, r.lastSum = r.distinct+1, rec.sum
-	}
-	r.parity ^= sum
+	rec.sum = r.sum(inner)
 	if r.o.WithoutCached && r.out.Caches.Hits > hits {
 		return flaw{}
 	}
@@ -540,8 +562,8 @@ func (r *reader) follow(s span, number int) flaw {
 	}
 	r.out.ZoneUnknown = r.out.ZoneUnknown || s.local && r.o.Zone == nil
 	r.fine = max(r.fine, s.step)
-	if r.row.ordered {
-		r.stepped(s, number)
+	if !r.row.lossy { // the parts of such logs overlap
+		r.stepped(s, number, r.row.ordered)
 	}
 	if r.lastEnd == math.MinInt64 {
 		r.begunTo = s.done
@@ -649,42 +671,4 @@ func (r *reader) log() *Log {
 		marks.mark(l, &l.records[i])
 	}
 	return l
-}
-
-// problems collects what is wrong with one log.
-type problems struct {
-	// file is the name of the file that is being read, and before is how many lines are before it.
-	file   string
-	before int
-	list   timeline.Errors
-	count  int
-	// final: nothing more can be read.
-	final bool
-}
-
-// mostProblems is how many kinds of problems of a log are reported. The others are counted.
-const mostProblems = 10
-
-// add adds a problem. Those of one kind are counted with the first.
-func (p *problems) add(e timeline.ParseError) {
-	p.count++
-	for i := range p.list {
-		if p.list[i].Why == e.Why {
-			p.list[i].More++
-			return
-		}
-	}
-	if len(p.list) == mostProblems {
-		p.list[mostProblems-1].More++
-		return
-	}
-	e.File, e.Line = p.file, max(e.Line-p.before, 1)
-	p.list = append(p.list, e)
-}
-
-func (p *problems) err() error {
-	if p.count > 0 {
-		return p.list
-	}
-	return nil
 }

@@ -110,7 +110,7 @@ func sound(t testing.TB, l *Log) {
 	if err := timeline.Write(&b, l.Timeline()); err != nil {
 		t.Errorf("the timeline cannot be written: %v", err)
 	}
-	if l.Header.Started.IsZero() && l.records != nil && l.records[0].from > second {
+	if l.Header.Started.IsZero() && l.records != nil && l.records[0].from > earliest {
 		t.Error("the wall time of zero is not known")
 	}
 }
