@@ -438,7 +438,7 @@ func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(s
 	e.Say.Notef("%s: %s read, nothing is sent", name, text.Plural(len(all), "recording"))
 	o := identify.Options{Fresh: fresh, Think: thinkTime, Spent: transport.CPUTime, Sharp: true}
 	res := identify.Recorded(ctx, all, o)
-	if f.format != "" && !changed("lag") && res.Verdict == identify.Open {
+	if f.format != "" && !changed("lag") && res.Verdict == identify.Open && res.Trip < time.Second {
 		res.Under = underLess(ctx, e, name, f, changed, o)
 	}
 	about := identify.About{Recording: name}
@@ -449,10 +449,11 @@ func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(s
 }
 
 // underLess says what a log shows if decisions lie nearer to the logged times than its format promises: under
-// the largest allowance that leaves a few limits. It is empty where none does.
+// each smaller allowance that leaves a few limits. It is empty where none does, and for times in whole seconds.
 func underLess(ctx context.Context, e *cli.Env, name string, f *identifyFlags, changed func(string) bool,
 	o identify.Options) string {
 	const few, longest = 3, time.Minute
+	var out []string
 	ctx, stop := context.WithTimeout(ctx, longest)
 	defer stop()
 	quiet, less := *e, *f
@@ -461,15 +462,15 @@ func underLess(ctx context.Context, e *cli.Env, name string, f *identifyFlags, c
 		less.log = f.log.Lagging(lag)
 		given := func(flag string) bool { return flag == "lag" || changed(flag) }
 		all, err := loggedIn(&quiet, name, &less, given)
-		if err != nil || ctx.Err() != nil {
+		if err != nil {
 			return ""
 		}
 		res := identify.Recorded(ctx, all, o)
 		if n := len(res.Found) + len(res.Wide); ctx.Err() == nil && len(res.Found) > 0 && n <= few {
-			return fmt.Sprintf("with --lag %s: %s (%s)", lag, res.Found[0].Sentence(), res.Listed())
+			out = append(out, fmt.Sprintf("with --lag %s: %s (%s)", lag, res.Found[0].Sentence(), res.Listed()))
 		}
 	}
-	return ""
+	return strings.Join(out, "; ")
 }
 
 // recordingsOf reads a timeline file. Of the folder of a run, it reads the recordings with the most frequent

@@ -58,10 +58,11 @@ const (
 		"(--partition header:NAME). Or processes that count apart answer in turn"
 	forgot = "this limit explains only the answers since a rest, and not the %s before it: the limiter may " +
 		"forget silent clients (ttl), or others use the quota (ask with a new key: --partition header:NAME)"
-	unasked     = "every usual kind is refuted, but the budget ends before the rare ones are"
+	unasked     = "every kind is refuted but clocks of whole seconds, which the budget ends before"
 	unmeasured  = "too little was measured to name a limit"
 	notApart    = "the budget ends before what is left is told apart"
 	notMeasured = "one kind is left, and the budget ends before it is measured well enough to name it"
+	besideIt    = "the limit that answers state beside it was reached once, and not measured"
 	coarseClock = "a clock of whole seconds explains all answers too"
 	inFlightToo = "each denial came while other requests were in flight, so a limit of requests in flight " +
 		"explains all answers"
@@ -158,8 +159,17 @@ func (x answer) list(res *Result) {
 				Limit: e.Limit, Measured: res.Found[0].Measured, Least: w, Most: w})
 		}
 	}
-	res.Found = append(res.Found, x.rare...)
-	if c := x.inFlight(); c != nil {
+	res.Found = append(res.Found, x.ticked...)
+	if len(res.Found)+len(res.Wide) == 0 {
+		if c := x.beside.explained(x.asker, x.judged()); c != nil {
+			res.Found = append(res.Found, *c)
+		}
+	}
+	switch c := x.inFlight(); {
+	case c == nil:
+	case x.recorded(): // its answers need not show how many were in flight
+		res.Wide = append(res.Wide, c.Text)
+	default:
 		res.Found = append(res.Found, *c)
 	}
 }
@@ -167,7 +177,7 @@ func (x answer) list(res *Result) {
 // odd is 0 for a limit that answers state, 1 for one with numbers that people write, else 2.
 func odd(c Candidate) int {
 	switch {
-	case c.Stated || c.Beside != nil && c.Beside.Stated:
+	case c.Stated:
 		return 0
 	case c.Round:
 		return 1
@@ -183,6 +193,8 @@ func (x answer) whyOpen(res *Result) string {
 		return inFlightToo + x.fromNearer(res.Found)
 	case strings.HasSuffix(last.Text, aSecond) && len(x.regions) > 0:
 		return coarseClock
+	case len(last.Limit) > 1:
+		return besideIt
 	case res.Stopped != unplanned && res.Stopped != "":
 		return res.Stopped
 	case len(res.Found)+len(res.Wide) > 1:
@@ -193,10 +205,10 @@ func (x answer) whyOpen(res *Result) string {
 
 // named tells whether what is left may be named.
 func (x answer) named() bool {
-	if len(x.rare) > 0 {
-		return x.made[rareName] > 1 && x.rare[0].narrow()
+	if len(x.ticked) > 0 {
+		return x.made[usualName] > 1
 	}
-	return x.settled(x.regions) || x.made[usualName] > 0 && x.coarse(x.regions)
+	return len(x.regions) > 0 && x.settled(x.regions) || x.made[usualName] > 0 && x.coarse(x.regions)
 }
 
 // name names the only class that is left.
@@ -206,7 +218,7 @@ func (x answer) name(res *Result) {
 		res.Stopped = fmt.Sprintf(forgot, text.Plural(x.skip, "request"))
 		return
 	}
-	if why := x.unconfirmed(); why != "" && len(x.rare) == 0 {
+	if why := x.unconfirmed(); why != "" && len(x.ticked) == 0 {
 		res.Stopped = cmp.Or(x.stopped, why)
 		return
 	}
@@ -272,7 +284,7 @@ func (x answer) standing(r *Region) (spec.Policy, bool) {
 		return !late() && !x.asker.Refuted(x.shown(), spec.Limit{p}, result.Exact, false) &&
 			(r.Kind.Queue || x.asker.Explains(x.judged(), spec.Limit{p}))
 	}
-	boxes := append([]Box{h.Inner(), h}, r.Live...)
+	boxes := append([]Box{h, h.Inner()}, r.Live...)
 	boxes = append(boxes, r.Doubtful...)
 	for _, b := range boxes[:min(len(boxes), tries)] {
 		for _, k := range r.Kind.Each() {
@@ -464,18 +476,13 @@ func leastUnderWay(tl *timeline.Timeline) int64 {
 	return least
 }
 
-// next describes the experiment that would tell most, whatever the budget. A recording that was cut out of
-// traffic leaves most open because of the cut.
+// next says what would tell more than a recording.
 func (x answer) next() string {
+	s := fmt.Sprintf("more requests after silences, and times that are known better than to %s (in a log, "+
+		"such as $msec and $request_time)", text.Brief(x.trip()))
 	if x.tl.Header.CompleteFrom > 0 {
-		return fmt.Sprintf("a log of all requests since the limiter started (--complete, if this is "+
-			"one), because earlier requests may explain denials; and finer times: each decision is "+
-			"known to %s", text.Brief(x.trip()))
+		s = "a log of all requests since the limiter started (--complete, if this is one), because earlier " +
+			"requests may explain denials; " + s
 	}
-	p := x.planner(false)
-	p.Requests, p.TimeLeft = 100_000, 48*time.Hour
-	if e, ok := p.Best(); ok {
-		return Costs(e.Phases)
-	}
-	return ""
+	return s
 }

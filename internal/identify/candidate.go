@@ -20,33 +20,14 @@ type Candidate struct {
 	// Against is what refutes Limit, where nothing of the kind is left.
 	Against     string
 	Least, Most time.Duration
-	// BanLeast and BanMost bound a ban; 0 for none.
-	BanLeast, BanMost time.Duration
-	// Beside is the second of two limits that must both admit. Limit has both. Nil for one limit.
-	Beside *Candidate
 	// Stated tells that answers state the window of Limit, which was not measured.
 	Stated bool
 	// Round tells that people may have written what is left: a time or a rate of two digits.
 	Round bool
-	// all are the policies of a rare kind that stand.
-	all []spec.Limit
-}
-
-// narrow tells whether a rare kind is known well enough for a name.
-func (c Candidate) narrow() bool {
-	near := func(a, b time.Duration) bool { return float64(b) <= float64(a)*Resolution }
-	one := c.Measured.Burst.Lo == c.Measured.Burst.Hi && (!c.Limit[0].HasWindow() || near(c.Least, c.Most)) &&
-		c.Measured.Rate.Hi <= c.Measured.Rate.Lo*Resolution
-	return one && near(c.BanLeast, c.BanMost) && (c.Beside == nil || c.Beside.narrow())
 }
 
 // Worth says what was measured of c.
 func (c Candidate) Worth() string {
-	if c.Beside != nil {
-		first := c
-		first.Beside = nil
-		return first.Worth() + "; and " + c.Beside.Worth()
-	}
 	p := c.Limit[0]
 	if p.InFlight() {
 		return units(c.Measured.Burst) + " in flight at once"
@@ -56,9 +37,6 @@ func (c Candidate) Worth() string {
 			text.Brief(c.shortest()))
 	}
 	s := fmt.Sprintf("quota %s, ", units(c.Measured.Burst))
-	if c.BanMost > 0 {
-		s += fmt.Sprintf("ban %s..%s, ", text.Brief(c.BanLeast), text.Brief(c.BanMost))
-	}
 	if p.HasWindow() {
 		return s + fmt.Sprintf("window %s..%s", text.Brief(c.Least), text.Brief(c.Most))
 	}

@@ -36,6 +36,6 @@ func took(outcome timeline.Outcome, all ...time.Duration) (out []timeline.Observ
 }
 
 // coarsely is a limiter of a row of coarseKinds.
-func coarsely(k row, quota int64, window time.Duration) string {
-	return fmt.Sprintf(k.form, quota, fmt.Sprintf("%d/%s", quota, window))
+func coarsely(k ticking, quota int64, window time.Duration) string {
+	return fmt.Sprintf(k.form, fmt.Sprintf("%d/%s", quota, window))
 }

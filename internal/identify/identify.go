@@ -48,12 +48,17 @@ type wire struct {
 type search struct {
 	wire
 	// regions are the kinds that are left, gone those that are refuted, second those that are asked once few
-	// are left. trail is what stood of the usual kinds when something did.
-	regions, gone, second, trail []*Region
-	queue                        queueing
-	// rare is what stands of rare kinds, and widened tells that they were asked.
-	rare    []Candidate
+	// are left.
+	regions, gone, second []*Region
+	queue                 queueing
+	// ticked is what stands of limiters with a clock of whole seconds, and widened tells that they were asked.
+	ticked  []Candidate
 	widened bool
+	// beside is what was left when a limit was reached that answers state beside it; nil before.
+	beside *both
+	// left is how much was open when an experiment last told something, idle how many told nothing since.
+	left float64
+	idle int
 	// cut tells that the judge was stopped because it took longer than Options.Think.
 	cut bool
 }
@@ -64,7 +69,7 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 	if x.open(ctx) {
 		x.explore(ctx)
 	}
-	if !o.Fresh && len(x.regions)+len(x.rare) == 0 && x.stopped == "" {
+	if !o.Fresh && len(x.regions)+len(x.ticked) == 0 && x.stopped == "" {
 		x.afterRest(ctx)
 	}
 	if x.tl.Counts().Denied > 0 {
@@ -85,7 +90,8 @@ func begun(s Sender, o Options, asker Asker) *search {
 
 // begin makes x suppose nothing.
 func (x *search) begin() {
-	x.regions, x.gone, x.trail, x.queue, x.within, x.rare = nil, nil, nil, queueing{}, 0, nil
+	x.regions, x.gone, x.queue, x.within, x.ticked, x.beside = nil, nil, queueing{}, 0, nil, nil
+	x.left, x.idle = 0, 0
 	for _, k := range Kinds() {
 		x.regions = append(x.regions, &Region{Kind: k, Live: []Box{x.widest(k)}})
 	}
@@ -151,9 +157,13 @@ func (x *search) explore(ctx context.Context) {
 		}
 		planned := x.s.Now()
 		e, ok := x.choose()
-		if !ok { // what seems likely may have been asked about too little
-			if x.exclude(); len(x.regions) == 0 { // rare kinds come next
+		if !ok || x.idles() { // what seems likely may have been asked about too little
+			if x.exclude(); len(x.regions) == 0 { // clocks of whole seconds come next
 				continue
+			}
+			if x.idle >= mostIdle {
+				x.stopped = unplanned
+				return
 			}
 			planned = x.s.Now()
 			e, ok = x.planner(false).Best()
@@ -167,12 +177,33 @@ func (x *search) explore(ctx context.Context) {
 				return
 			}
 		case x.usualExperiment(ctx, ofAny):
-		case x.unlikely() && rarities{x}.widen(ctx):
+		case x.unlikely() && x.tick(ctx):
 		default:
 			x.stopped = unplanned
 			return
 		}
 	}
+}
+
+// mostIdle is how many experiments in a row may tell nothing: the models promise what no clock shows.
+const mostIdle = 16
+
+// idles counts experiments that tell nothing, and tells whether these were most.
+func (x *search) idles() bool {
+	const little = 0.98
+	open := openOf(x.regions)
+	if x.idle++; x.left == 0 || open < little*x.left {
+		x.left, x.idle = open, 0
+	}
+	return x.idle >= mostIdle
+}
+
+// openOf is how much is open of regions, as a sum of logarithms, and one for each.
+func openOf(regions []*Region) (size float64) {
+	for _, r := range regions {
+		size += 1 + r.Hull().Size()
+	}
+	return size
 }
 
 // unplanned is the reason where no experiment fits the budget, or none tells anything.
@@ -198,7 +229,7 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 		x.noQueue()
 		return true, false
 	case len(x.regions) == 0:
-		again = rarities{x}.widen(ctx)
+		again = x.tick(ctx)
 		return again, !again
 	}
 	again = x.usualExperiment(ctx, x.doubts()) || x.overrun(ctx)
@@ -232,12 +263,6 @@ func (x *search) narrow(asked int) {
 	if x.dropQueue() {
 		x.narrow(asked)
 	}
-	if likely := x.likely(); len(likely) > 0 {
-		x.trail = nil
-		for _, r := range likely {
-			x.trail = append(x.trail, &Region{Kind: r.Kind, Live: slices.Clone(r.Live)})
-		}
-	}
 }
 
 // judge lets a recording refute what it can of some kinds and returns what it leaves.
@@ -251,7 +276,7 @@ func (x *search) judge(tl *timeline.Timeline, all []*Region, asked int) (left []
 		}
 		r.Shallow, r.Broad, r.Sharp = shallow, x.pace.far, x.o.Sharp
 		r.Asker, r.Over, r.Parts = x.asker, late, max(3, min(MostLive, judged/len(tl.Observations)))
-		if r.Blur = 0; !x.pace.far && !x.recorded() {
+		if r.Blur = 0; !x.pace.far {
 			r.Blur = x.slack()
 		}
 		parts, gone := r.Narrowed(tl, x.asks(asked, len(tl.Observations), r))

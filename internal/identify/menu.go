@@ -49,7 +49,7 @@ func (p *Planner) menu() []Experiment {
 		first := steady
 		first.Rest = max(every, p.Wait)
 		add(first, steady, steady)
-		if m.kind.Queue { // a queue is empty again when its last answer is there
+		if m.kind.Paced {
 			out = append(out, p.overloads(m)...)
 		}
 		if len(full) > 0 {
@@ -60,7 +60,8 @@ func (p *Planner) menu() []Experiment {
 	return out
 }
 
-// overloads returns experiments that keep a queue full for a while.
+// overloads returns experiments that keep a queue full, or a bucket empty, for a while: what comes back then
+// tells the rate, and denied requests that are charged let nothing come back.
 func (p *Planner) overloads(m *Model) []Experiment {
 	var out []Experiment
 	for _, share := range []time.Duration{2, 3} {

@@ -1,12 +1,6 @@
 package identify
 
-import (
-	"fmt"
-	"strings"
-	"time"
-
-	"github.com/rlcheck/rlcheck/internal/text"
-)
+import "time"
 
 // Phase is a part of an experiment: a silence, then requests one after the other.
 type Phase struct {
@@ -30,22 +24,4 @@ type Phase struct {
 func (p Phase) Over(admitted, denied int) bool {
 	return admitted+denied >= p.Requests || p.Denials > 0 && denied >= p.Denials ||
 		p.Admits > 0 && admitted >= p.Admits
-}
-
-// Costs describes phases, with how many requests and how long they take.
-func Costs(phases []Phase) string {
-	most, lasts := 0, time.Duration(0)
-	var parts []string
-	for _, phase := range phases {
-		most, lasts = most+phase.Requests, lasts+phase.Rest+time.Duration(phase.Requests)*phase.Every
-		parts = append(parts, text.Plural(phase.Requests, "request"))
-		if phase.Rest > 0 {
-			parts[len(parts)-1] += " after a rest of " + text.Brief(phase.Rest)
-		}
-		if phase.Requests > 1 {
-			parts[len(parts)-1] += ", " + text.Brief(phase.Every) + " apart"
-		}
-	}
-	return fmt.Sprintf("%s (at most %s in %s)", strings.Join(parts, "; then "),
-		text.Plural(most, "request"), text.Brief(lasts))
 }

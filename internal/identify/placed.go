@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -18,8 +19,7 @@ func placed(tl *timeline.Timeline, limit spec.Limit, i int) spec.Policy {
 		q.Align, q.PhaseFrom = spec.AlignPhase, (phase+whole)%whole
 		q.PhaseTo = q.PhaseFrom
 		limit[i] = q
-		exact := func(at time.Duration) time.Duration { return at }
-		if n, _ := replayed(tl, limit, least, exact); n < least {
+		if n := missed(tl, limit, least); n < least {
 			least, best = n, q
 		}
 	}
@@ -32,4 +32,24 @@ func placed(tl *timeline.Timeline, limit spec.Limit, i int) spec.Policy {
 		}
 	}
 	return best
+}
+
+// missed counts the outcomes of a recording that a limit would not have produced, not even a moment earlier
+// or later; at most most+1.
+func missed(tl *timeline.Timeline, l spec.Limit, most int) int {
+	limiter, err := reference.NewLimit(l)
+	if err != nil {
+		return most + 1
+	}
+	m, at := &Model{kind: &Kind{Base: l[0]}, Limiter: limiter, State: limiter.Init()}, time.Duration(0)
+	for i := range tl.Observations {
+		o, half := &tl.Observations[i], time.Duration(0)
+		if o.Answered {
+			half = (o.FirstByte - o.Sent) / 2
+		}
+		if at = m.follow(max(at, o.Sent+half), half+time.Millisecond, o.Outcome); m.Missed > most {
+			break
+		}
+	}
+	return m.Missed
 }

@@ -104,18 +104,12 @@ func sample(tl *timeline.Timeline, n int) *timeline.Timeline {
 // excludeAll excludes what the recording refutes until a round tells little more.
 func (x *search) excludeAll() {
 	const little = 0.97
-	open := func() (size float64) {
-		for _, r := range x.regions {
-			size += 1 + r.Hull().Size()
-		}
-		return size
-	}
 	for late, before := x.late(), math.Inf(1); ; {
 		x.exclude()
-		if late() || x.settled(x.regions) || open() > little*before {
+		if late() || x.settled(x.regions) || openOf(x.regions) > little*before {
 			return
 		}
-		before = open()
+		before = openOf(x.regions)
 	}
 }
 

@@ -38,7 +38,7 @@ type Region struct {
 	Broad bool
 	// Sharp tells that the ends of what is left are narrowed too, since no experiment follows.
 	Sharp bool
-	// Blur is what clocks and answers leave open of an instant. A bucket that recovers sooner explains any
+	// Blur is what clocks and answers leave open of an instant. A limit that recovers sooner explains any
 	// denial by chance, so it is given up until nothing else is left.
 	Blur time.Duration
 	// Parts is into how many boxes the live boxes are divided; 0: MostLive.
@@ -116,7 +116,7 @@ func (r *Region) take(tl *timeline.Timeline, boxes ...Box) {
 		switch {
 		case r.Refuted(tl, b), r.coarse() && b.point() && !r.stands(tl, b):
 			r.Last = b
-		case r.Kind.Paced && !r.Fine && b.T2 <= r.Blur/time.Duration(b.Q2):
+		case !r.Fine && r.Back(b.Q2, b.T2) <= r.Blur:
 			r.Tried = append(r.Tried, b)
 		case !r.stands(tl, b) && !(r.Kind.Searched && b.exact() && r.hit(tl, b)):
 			r.Doubtful = append(r.Doubtful, b)

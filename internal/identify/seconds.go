@@ -1,6 +1,9 @@
 package identify
 
 import (
+	"context"
+	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -9,6 +12,127 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
+
+// ticking is a kind of limiter whose clock has whole seconds: a SPEC without its rate.
+type ticking struct{ text, form string }
+
+// coarseKinds are limiters of products whose clock has whole seconds, for a quota and a window: fiber and
+// Laravel; gin-rate-limit and PocketBase; the sliding windows of fiber in version 2 and version 3.
+var coarseKinds = []ticking{
+	{text: "a fixed window by the first request", form: "fixed-window,rate=%s,align=first,tick=1s"},
+	{text: "a fixed window that every admitted request starts anew",
+		form: "fixed-window,rate=%s,align=first,refresh=admitted,tick=1s"},
+	{text: "a sliding window counter that counts denied requests too",
+		form: "sliding-window-counter,rate=%s,align=first,count=all,rounding=down,tick=1s"},
+	{text: "a sliding window counter that counts denied requests too and rounds up",
+		form: "sliding-window-counter,rate=%s,align=first,count=all,rounding=up,tick=1s"},
+}
+
+// aSecond says what clock such a limiter has.
+const aSecond = ", by a clock of whole seconds"
+
+// longestCoarse is the longest window by a clock of whole seconds: in longer ones a second explains little.
+const longestCoarse = 30 * time.Second
+
+// OfWholeSeconds returns the limiters of such products with a quota that may explain windows of least to
+// most. Theirs last up to a second less than they say. There are none where the quota is below 1.
+func OfWholeSeconds(quota int64, least, most time.Duration) (out []result.Explanation) {
+	for _, k := range coarseKinds {
+		for w := max(least.Truncate(time.Second), time.Second); w < most+time.Second; w += time.Second {
+			limit, err := spec.Parse(fmt.Sprintf(k.form, fmt.Sprintf("%d/%s", quota, w)))
+			if err == nil {
+				out = append(out, result.Explanation{Text: k.text + aSecond, Limit: limit})
+			}
+		}
+	}
+	return out
+}
+
+// ByOneClock tells whether one clock of whole seconds explains a recording with a limit of OfWholeSeconds
+// against which the judge finds nothing. It says yes to recordings of several clients.
+func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool {
+	return Asker(nil).BySeconds(tl, limit)
+}
+
+// byTheSecond returns the limiters with a clock of whole seconds that explain the recording as what is left
+// of a kind of windows does; of windows above 10 s none, as few of those refute what a second shortens.
+func (x answer) byTheSecond(r *Region) []result.Explanation {
+	h, tl, late := r.Hull(), x.judged(), x.late()
+	if !r.Kind.Base.HasWindow() || h.Q1 < h.Q2 || h.T2 > longestCoarse/3 || x.queue.without != nil {
+		return nil
+	}
+	return slices.DeleteFunc(OfWholeSeconds(h.Q1, h.T1, h.T2), func(e result.Explanation) bool {
+		return late() || !x.asker.Explains(tl, e.Limit) || !x.asker.BySeconds(tl, e.Limit)
+	})
+}
+
+// inARow returns the numbers of requests that were admitted in a row before a denial, the most frequent
+// first, and the largest.
+func inARow(tl *timeline.Timeline) (out []int64) {
+	const most = 3
+	often, n := map[int64]int{}, int64(0)
+	for i := range tl.Observations {
+		switch o := &tl.Observations[i]; {
+		case i > 0 && o.Sent-tl.Observations[i-1].Sent > time.Second/2:
+			n = 0
+		case o.Outcome == timeline.Denied && n > 0:
+			often[n]++
+			n = 0
+		}
+		if tl.Observations[i].Outcome == timeline.Allowed {
+			n++
+		}
+	}
+	out = slices.Sorted(maps.Keys(often))
+	if len(out) == 0 {
+		return nil
+	}
+	largest := out[len(out)-1] // a whole quota
+	slices.SortStableFunc(out, func(a, b int64) int { return often[b] - often[a] })
+	if out = out[:min(most, len(out))]; !slices.Contains(out, largest) {
+		out = append(out, largest)
+	}
+	return out
+}
+
+// bySecond returns the limiters with a clock of whole seconds that explain a recording which no usual kind
+// does, with the quotas that were admitted in a row.
+func (x *search) bySecond() (out []Candidate) {
+	tl, late, longest := x.judged(), x.late(), min(longestCoarse, 2*x.tl.End())
+	for _, q := range inARow(tl) {
+		for _, e := range OfWholeSeconds(q, time.Second, longest) {
+			if late() || !x.asker.BySeconds(tl, e.Limit) || !x.asker.Explains(tl, e.Limit) {
+				continue
+			}
+			w := e.Limit[0].Rate.Per
+			c := Candidate{Text: e.Text, Class: one(e.Limit[0].Algorithm), Limit: e.Limit, Round: true,
+				Least: w, Most: w}
+			c.Measured.Burst = result.Interval{Lo: float64(q), Hi: float64(q), LoSet: true, HiSet: true}
+			c.Measured.Rate = c.Measured.Burst
+			c.Measured.Rate.Lo /= w.Seconds()
+			c.Measured.Rate.Hi = c.Measured.Rate.Lo
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// tick asks the limiters with a clock of whole seconds once every usual kind is refuted. It makes an experiment
+// that several of them may not explain, or reports false.
+func (x *search) tick(ctx context.Context) bool {
+	if len(x.regions) > 0 && !x.unlikely() || x.queue.without != nil || x.recorded() {
+		return false
+	}
+	most := confirming
+	if x.ticked, x.widened = x.bySecond(), true; len(x.ticked) != 1 {
+		most = len(usualRests)
+	}
+	if len(x.ticked) == 0 {
+		return false
+	}
+	x.regions = nil // usual kinds were only doubtful
+	return x.usualExperiment(ctx, most)
+}
 
 // BySeconds tells whether one clock of whole seconds explains a recording, wherever its seconds begin. With
 // tick=1s the judge may read each request a second early, apart from all others, so it refutes little. Here

@@ -11,10 +11,9 @@ import (
 
 // stretches returns tl and l with a new client after each silence in which l recovers. The judge then need
 // not ask whether l recovered, and a lost request was decided in its stretch. The windows of all stretches
-// have one phase. A limit that gives a new client less than a silent one is left as it is.
+// have one phase.
 func stretches(tl *timeline.Timeline, l spec.Limit) (*timeline.Timeline, spec.Limit) {
-	low := func(p spec.Policy) bool { return p.Start == spec.StartLevel || p.Start == spec.StartEmpty }
-	if Several(tl) || slices.ContainsFunc(l, low) {
+	if Several(tl) {
 		return tl, l
 	}
 	all := slices.Clone(l)

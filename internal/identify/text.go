@@ -89,7 +89,7 @@ func (r *Result) Text(a About) string {
 
 // alike are the algorithms that no request tells apart from the first limit that stands.
 func (r *Result) alike() []spec.Algorithm {
-	if len(r.Found) == 0 || r.Found[0].Beside != nil {
+	if len(r.Found) == 0 {
 		return nil
 	}
 	return r.Found[0].Class
@@ -181,8 +181,6 @@ func (r *Result) which() string {
 		})
 	}
 	switch {
-	case alike(func(p *spec.Policy) { p.Ban, p.BanTo = 0, 0 }):
-		return "whether a denial begins a ban"
 	case alike(func(p *spec.Policy) { p.Rounding = "" }):
 		return "how it rounds"
 	}
@@ -327,4 +325,4 @@ func words(class []spec.Algorithm) string {
 }
 
 // notSought is what a SPEC can state and no kind covers.
-const notSought = "three limits at once or more; rare limits with numbers that nobody writes"
+const notSought = "several limits at once; bans; limiters that forget clients, fill in batches or start low"

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -132,12 +133,18 @@ func (x *search) usualRest(whole time.Duration, bucket bool) (time.Duration, boo
 // reports false where most were made, or nothing can be sent.
 func (x *search) usualExperiment(ctx context.Context, most int) bool {
 	likely := x.likely()
-	if x.made[usualName] >= min(most, len(usualRests)) || len(likely) == 0 {
+	if x.made[usualName] >= min(most, len(usualRests)) || len(likely)+len(x.ticked) == 0 {
 		return false
 	}
-	sure := &Region{Kind: likely[0].Kind, Live: likely[0].Live}
-	h, whole := sure.Hull(), sure.Recovery()
-	rest, fits := x.usualRest(whole, sure.Kind.Paced)
+	whole, spends, paced := time.Duration(0), 0, false
+	if len(likely) > 0 {
+		sure := &Region{Kind: likely[0].Kind, Live: likely[0].Live}
+		whole, spends, paced = sure.Recovery(), sure.Kind.Spends(sure.Hull(), x.pace.every), sure.Kind.Paced
+	} else {
+		p := x.ticked[x.made[usualName]%len(x.ticked)].Limit[0]
+		whole, spends = p.Recovery(), int(p.Full())
+	}
+	rest, fits := x.usualRest(whole, paced)
 	if fits || x.o.Fresh {
 		x.made[usualName]++
 	}
@@ -145,7 +152,7 @@ func (x *search) usualExperiment(ctx context.Context, most int) bool {
 		return false
 	}
 	return x.send(ctx, Phase{Name: "quota-after-" + Brief(rest), Rest: rest,
-		Requests: sure.Kind.Spends(h, x.pace.every) + 3, Every: x.pace.every, Denials: 2})
+		Requests: spends + 3, Every: x.pace.every, Denials: 2})
 }
 
 // overrunName is the phase that reaches a limit which answers state beside the found one: 1000 an hour beside
@@ -163,7 +170,32 @@ func (x *search) overrun(ctx context.Context) bool {
 		return false
 	}
 	x.made[overrunName]++
+	if c, stands := (answer{x}).candidate(x.regions[0]); stands {
+		x.beside = &both{c, all[0].quota}
+	}
 	return x.send(ctx, all[0].phase)
+}
+
+// both is a limit that was found, and the quota that answers state beside it.
+type both struct {
+	first Candidate
+	told  headers.Quota
+}
+
+// explained returns the two limits as one that explains the recording; nil for none.
+func (b *both) explained(by Asker, tl *timeline.Timeline) *Candidate {
+	if b == nil {
+		return nil
+	}
+	for _, p := range []spec.Policy{{Algorithm: spec.FixedWindow, Align: spec.AlignFirst},
+		{Algorithm: spec.FixedWindow, Align: spec.AlignUnknown}, {Algorithm: spec.SlidingWindowLog}} {
+		p.Rate = spec.Rate{N: b.told.Limit, Per: b.told.Window}
+		out := b.first
+		if out.Limit = append(slices.Clone(out.Limit), Complete(p)); by.Explains(tl, out.Limit) {
+			return &out
+		}
+	}
+	return nil
 }
 
 // beyond is a quota that is stated beside the found limit, and the phase that reaches it.
