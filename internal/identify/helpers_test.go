@@ -39,3 +39,6 @@ func took(outcome timeline.Outcome, all ...time.Duration) (out []timeline.Observ
 func coarsely(k ticking, quota int64, window time.Duration) string {
 	return fmt.Sprintf(k.form, fmt.Sprintf("%d/%s", quota, window))
 }
+
+// never is a time that does not end.
+func never() bool { return false }

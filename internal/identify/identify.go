@@ -52,8 +52,10 @@ type search struct {
 	regions, gone, second []*Region
 	queue                 queueing
 	// ticked is what stands of limiters with a clock of whole seconds, and widened tells that they were asked.
+	// untrue are those that are refuted.
 	ticked  []Candidate
 	widened bool
+	untrue  map[string]bool
 	// beside is what was left when a limit was reached that answers state beside it; nil before.
 	beside *both
 	// left is how much was open when an experiment last told something, idle how many told nothing since.
@@ -91,7 +93,7 @@ func begun(s Sender, o Options, asker Asker) *search {
 // begin makes x suppose nothing.
 func (x *search) begin() {
 	x.regions, x.gone, x.queue, x.within, x.ticked, x.beside = nil, nil, queueing{}, 0, nil, nil
-	x.left, x.idle = 0, 0
+	x.left, x.idle, x.untrue = 0, 0, map[string]bool{}
 	for _, k := range Kinds() {
 		x.regions = append(x.regions, &Region{Kind: k, Live: []Box{x.widest(k)}})
 	}

@@ -51,7 +51,7 @@ func OfWholeSeconds(quota int64, least, most time.Duration) (out []result.Explan
 // ByOneClock tells whether one clock of whole seconds explains a recording with a limit of OfWholeSeconds
 // against which the judge finds nothing. It says yes to recordings of several clients.
 func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool {
-	return Asker(nil).BySeconds(tl, limit)
+	return Asker(nil).BySeconds(tl, limit, Asker(nil).Over)
 }
 
 // byTheSecond returns the limiters with a clock of whole seconds that explain the recording as what is left
@@ -62,8 +62,17 @@ func (x answer) byTheSecond(r *Region) []result.Explanation {
 		return nil
 	}
 	return slices.DeleteFunc(OfWholeSeconds(h.Q1, h.T1, h.T2), func(e result.Explanation) bool {
-		return late() || !x.asker.Explains(tl, e.Limit) || !x.asker.BySeconds(tl, e.Limit)
+		return !x.ticks(tl, e.Limit, late)
 	})
+}
+
+// ticks tells whether a limit with a clock of whole seconds explains the recording. What is refuted stays so.
+func (x *search) ticks(tl *timeline.Timeline, l spec.Limit, late func() bool) bool {
+	name := l.String()
+	if !x.untrue[name] && (!x.asker.Explains(tl, l) || !x.asker.BySeconds(tl, l, late)) {
+		x.untrue[name] = true
+	}
+	return !x.untrue[name]
 }
 
 // inARow returns the numbers of requests that were admitted in a row before a denial, the most frequent
@@ -101,7 +110,7 @@ func (x *search) bySecond() (out []Candidate) {
 	tl, late, longest := x.judged(), x.late(), min(longestCoarse, 2*x.tl.End())
 	for _, q := range inARow(tl) {
 		for _, e := range OfWholeSeconds(q, time.Second, longest) {
-			if late() || !x.asker.BySeconds(tl, e.Limit) || !x.asker.Explains(tl, e.Limit) {
+			if late() || !x.ticks(tl, e.Limit, late) {
 				continue
 			}
 			w := e.Limit[0].Rate.Per
@@ -137,7 +146,8 @@ func (x *search) tick(ctx context.Context) bool {
 // BySeconds tells whether one clock of whole seconds explains a recording, wherever its seconds begin. With
 // tick=1s the judge may read each request a second early, apart from all others, so it refutes little. Here
 // the place of the seconds is divided, and each request gets the readings that are possible there.
-func (a Asker) BySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
+// It says yes once it is late.
+func (a Asker) BySeconds(tl *timeline.Timeline, limit spec.Limit, late func() bool) bool {
 	const first, finest = time.Second / 16, time.Millisecond
 	if Several(tl) { // each client may have a clock of its own
 		return true
@@ -153,8 +163,11 @@ func (a Asker) BySeconds(tl *timeline.Timeline, limit spec.Limit) bool {
 		open = append(open, [2]time.Duration{from, from + first})
 	}
 	for range most {
-		if len(open) == 0 || a.Over() {
-			return a.Over()
+		if len(open) == 0 {
+			return false
+		}
+		if late() {
+			return true
 		}
 		end := len(open) - 1
 		from, to := open[end][0], open[end][1]

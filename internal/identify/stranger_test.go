@@ -233,12 +233,11 @@ func TestOneClockOfWholeSecondsExplainsItself(t *testing.T) {
 		for seed := range uint64(6) {
 			text := coarsely(k, 5, time.Duration(1+seed%3)*time.Second)
 			tl := answers(text, seed, seed%2 == 1)
-			if !Asker(nil).BySeconds(tl, parsed(t, text)) {
+			if !Asker(nil).BySeconds(tl, parsed(t, text), never) {
 				t.Errorf("%s, seed %d: got its own recording refuted", text, seed)
 			}
 			tl = answers("fixed-window,rate=5/1400ms,phase=0s", seed, false)
-			if Asker(nil).BySeconds(tl,
-				parsed(t, text)) {
+			if Asker(nil).BySeconds(tl, parsed(t, text), never) {
 				t.Errorf("%s, seed %d: got a window of 1.4 s explained", text, seed)
 			}
 		}
@@ -262,7 +261,7 @@ func TestAClockOfWholeSecondsIsRefutedFromFarAway(t *testing.T) {
 				x.send(t.Context(), Phase{Rest: rest, Requests: 7,
 					Every: 30 * time.Millisecond})
 			}
-			if Asker(nil).BySeconds(x.tl, parsed(t, coarsely(k, 5, time.Second))) {
+			if Asker(nil).BySeconds(x.tl, parsed(t, coarsely(k, 5, time.Second)), never) {
 				explained++
 			}
 		}
@@ -287,7 +286,7 @@ func TestAClockOfWholeSecondsDecidesInOrder(t *testing.T) {
 				x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 30,
 					Every: 20 * ms, Denials: 2})
 			}
-			if got := Asker(nil).BySeconds(x.tl, parsed(t, coarse)); got != (truth == coarse) {
+			if got := Asker(nil).BySeconds(x.tl, parsed(t, coarse), never); got != (truth == coarse) {
 				t.Errorf("%s, seed %d: got it explained %v", text, seed, got)
 			}
 		}
@@ -341,7 +340,7 @@ func TestATickerOfSecondsExplainsItself(t *testing.T) {
 					x.send(t.Context(), Phase{Rest: time.Duration(r.Int64N(4000)) * ms, Requests: 8,
 						Every: 20 * ms, Denials: 2})
 				}
-				if !Asker(nil).BySeconds(x.tl, limit) {
+				if !Asker(nil).BySeconds(x.tl, limit, never) {
 					t.Errorf("%s, set %s after a second, seed %d: got itself refuted", limit, place, seed)
 				}
 			}
