@@ -14,12 +14,12 @@ import (
 // after silences that could refute that class.
 
 // usualRests are the silences before the usual experiments, in percent of the time in which the found limit
-// recovers. The first comes at another phase of its window, the second amid it. Then a bucket is not quite
-// full, or a window is just over.
+// recovers. The first comes amid its window, the second after a long silence, the third at another phase of its
+// window. Then a bucket is not quite full, or a window is just over.
 //
 // The rest is for windows that nobody would write. Experiments that were made for another kind may have found
 // the only window that explains them.
-var usualRests = []time.Duration{137, 60, 270, 90, 104, 92, 104, 90, 43, 101, 55, 163, 35, 101, 48, 66}
+var usualRests = []time.Duration{60, 170, 137, 90, 104, 92, 104, 90, 43, 101, 55, 163, 35, 101, 48, 66}
 
 const (
 	// usualName is the name of these experiments in search.made.
@@ -31,7 +31,7 @@ const (
 )
 
 // doubts is how many usual experiments must be explained: some, since nothing else shows what a long silence
-// does, and all where the window may be one of a clock of whole seconds, or is none that people would write.
+// does, one less after several whole quotas, and all where the window may be one of a clock of whole seconds, or is none that people would write.
 func (x *search) doubts() int {
 	const from, to = 500 * time.Millisecond, 30 * time.Second
 	for _, r := range x.regions {
@@ -41,8 +41,11 @@ func (x *search) doubts() int {
 			return len(usualRests)
 		}
 	}
-	if x.o.Fresh && x.queue.without != nil { // its delays confirm it
+	switch {
+	case x.o.Fresh && x.queue.without != nil: // its delays confirm it
 		return 1
+	case (answer{x}).regained() >= confirming:
+		return confirming - 1
 	}
 	return confirming
 }
@@ -116,11 +119,14 @@ func (x *search) usualRest(whole time.Duration, bucket bool) (time.Duration, boo
 		}
 		until, rests = x.sendUntil(), usualRests[made:]
 	}
-	const early = 150 * time.Millisecond
+	const early, half = 350 * time.Millisecond, 850 * time.Millisecond
 	for i, percent := range rests {
 		rest := max(whole*percent/100, x.pace.every)
-		if n := time.Duration(made + i); !bucket && n >= confirming && whole > 2*time.Second && n%2 == 0 {
-			rest = whole - early // a clock of whole seconds mostly ended the window before
+		// A clock of whole seconds mostly ended the window before. The next window begins half a second later
+		// in its second.
+		if n := made + i; !bucket && whole > 2*time.Second && n >= 2 && n < ofAny {
+			rest = []time.Duration{whole - early, half}[n%2]
+			rest = x.rest(rest, x.tl.Observations[len(x.tl.Observations)-1].FirstByte)
 		}
 		if x.s.Now()+rest < until {
 			return rest, true
