@@ -48,12 +48,6 @@ func OfWholeSeconds(quota int64, least, most time.Duration) (out []result.Explan
 	return out
 }
 
-// ByOneClock tells whether one clock of whole seconds explains a recording with a limit of OfWholeSeconds
-// against which the judge finds nothing. It says yes to recordings of several clients.
-func ByOneClock(tl *timeline.Timeline, limit spec.Limit) bool {
-	return Asker(nil).BySeconds(tl, limit, Asker(nil).Over)
-}
-
 // byTheSecond returns the limiters with a clock of whole seconds that explain the recording as what is left
 // of a kind of windows does; of windows above 10 s none, as few of those refute what a second shortens.
 func (x answer) byTheSecond(r *Region) []result.Explanation {
