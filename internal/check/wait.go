@@ -1,6 +1,8 @@
 package check
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
@@ -14,33 +16,33 @@ import (
 // all decision times, orders and phases. Denials whose wait has no bound are absent.
 func LongestWaits(tl *timeline.Timeline, limit spec.Limit) map[int]time.Duration {
 	waits := map[int]time.Duration{}
-	for i := range tl.Observations {
-		o := &tl.Observations[i]
-		if o.Outcome != timeline.Denied {
-			continue
+	for _, p := range limit {
+		if p.Completes() && p.HoldMost == 0 {
+			return waits
 		}
-		var longest time.Duration
-		known := true
+	}
+	for _, part := range tl.ByPartition() {
 		for _, p := range limit {
-			longest = max(longest, longestWait(p, tl.Header, o))
-			known = known && (!p.Completes() || p.HoldMost > 0)
-		}
-		if known {
-			waits[o.Seq] = longest
+			counted := countedIn(p, tl.Header, part.Observations)
+			for i := range part.Observations {
+				if o := &part.Observations[i]; o.Outcome == timeline.Denied {
+					waits[o.Seq] = max(waits[o.Seq], longestWait(p, tl.Header, o, counted))
+				}
+			}
 		}
 	}
 	return waits
 }
 
 // longestWait bounds the wait under one policy.
-func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
+func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation, s counted) time.Duration {
 	w := history.Widen(h, p.Tick, p.TickSet)
 	slack := time.Duration(w.Left+w.Right) + p.LongestBan() + 2*h.Drift(max(o.FirstByte, o.Sent))
 	if p.Charge == spec.ChargeCompletion { // after the last charge it is as if charged at once
 		slack += p.HoldMost + p.Rate.Per
 	}
 	if p.Fixed() {
-		return untilWindowEnds(p, h, o) + slack
+		return min(untilWindowEnds(p, h, o), s.windowLeft(p, o)) + slack
 	}
 	return p.UntilRoom(o.Cost) + slack
 }
@@ -57,4 +59,77 @@ func untilWindowEnds(p spec.Policy, h timeline.Header, o *timeline.Observation) 
 		return p.LongestWindow()
 	}
 	return time.Duration(w.Latest(w.LastOf(int64(o.FirstByte))) - int64(o.Sent))
+}
+
+// counted are the units that one partition may have counted in a fixed window, by the time of the request: those
+// begun until a Sent, and those over until a FirstByte. Both ascend. Their units are sums. Both are empty for
+// a limit that may deny or end a window otherwise, and where others may use the partition.
+type counted struct {
+	sent, over   []time.Duration
+	begun, ended []int64
+}
+
+// countedIn returns the units of a partition, whose observations ascend by Sent.
+func countedIn(p spec.Policy, h timeline.Header, obs []timeline.Observation) (s counted) {
+	if !p.Fixed() || p.Refreshes() || p.Slots > 1 || p.Charge == spec.ChargeCompletion || h.Judged.Shared {
+		return s
+	}
+	var ends []timeline.Observation
+	for i := range obs {
+		o := &obs[i]
+		if o.Outcome == timeline.Denied && p.Count != spec.CountAll && p.Count != spec.CountOwn {
+			continue
+		}
+		s.sent, s.begun = append(s.sent, o.Sent), append(s.begun, sumAnd(s.begun, p, o))
+		if o.Answered {
+			ends = append(ends, *o)
+		}
+	}
+	slices.SortFunc(ends, func(a, b timeline.Observation) int { return cmp.Compare(a.FirstByte, b.FirstByte) })
+	for i := range ends {
+		s.over, s.ended = append(s.over, ends[i].FirstByte), append(s.ended, sumAnd(s.ended, p, &ends[i]))
+	}
+	return s
+}
+
+// sumAnd returns the last of sums and the units that p counts for o.
+func sumAnd(sums []int64, p spec.Policy, o *timeline.Observation) int64 {
+	if len(sums) == 0 {
+		return asks(p, o)
+	}
+	return sums[len(sums)-1] + asks(p, o)
+}
+
+// asks returns the units that p counts for o: the whole quota where its cost is not known.
+func asks(p spec.Policy, o *timeline.Observation) int64 {
+	if n := p.Asks(o.Cost); n >= 0 {
+		return n
+	}
+	return p.Rate.N
+}
+
+// windowLeft returns the longest time from a decision of the denial d to the end of its window. The window
+// counts more units than leave room for d, so it began no later than the latest instant at which so many
+// were still to come before d:
+//
+//	begin <= max t: units in [t, decision of d] > quota - cost
+//
+// It is a whole window where the units do not explain d, or are not known.
+func (s counted) windowLeft(p spec.Policy, d *timeline.Observation) time.Duration {
+	whole := p.LongestWindow()
+	need := p.Rate.N - asks(p, d) + 1
+	if p.Count == spec.CountAll {
+		need += asks(p, d) // d is among the units
+	}
+	i, _ := slices.BinarySearch(s.sent, d.FirstByte+1)
+	k, _ := slices.BinarySearch(s.over, d.FirstByte+1)
+	if !d.Answered || i == 0 || s.begun[i-1] < need {
+		return whole
+	}
+	before := s.begun[i-1] - need // so many units may have been over before the window began
+	at, _ := slices.BinarySearch(s.ended[:k], before+1)
+	if at == k || s.over[at]+whole <= d.Sent {
+		return whole
+	}
+	return min(whole, s.over[at]+whole-d.Sent)
 }
