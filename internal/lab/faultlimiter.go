@@ -173,12 +173,16 @@ func countsDenials(l spec.Limit) string {
 }
 
 // seesParts demands a policy for which parts of a second matter. They do not for windows that begin and end
-// with whole seconds, and for one slow bucket.
+// with whole seconds, for one slow bucket, and where a load of some windows hardly meets the one second in
+// which a unit comes back early.
 func seesParts(l spec.Limit) string {
 	if oneBucket(l) == "" {
 		return quickBucket(1)(l)
 	}
 	for _, p := range l {
+		if p.Rate.N*p.Rate.N < int64(p.Rate.Per/time.Second) {
+			return "a quota of so few units in so long a window hides parts of a second (declare another)"
+		}
 		if !p.Fixed() || p.Align == spec.AlignFirst || p.Slot()%time.Second != 0 ||
 			p.PhaseFrom%time.Second != 0 {
 			return ""

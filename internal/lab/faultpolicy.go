@@ -46,8 +46,9 @@ var policyFaults = []Fault{
 		Name: "bucket-as-window", Class: "A4",
 		Sentence: "uses a bucket that refills all the time where a window is declared",
 		Citation: "https://github.com/mailgun/gubernator/issues/118",
-		fits:     oneWindow,
-		policy:   func(p spec.Policy) spec.Policy { return bucketOf(p, p.Rate.N) },
+		// A bucket of one unit admits what a log of one does.
+		fits:   func(l spec.Limit) string { return firstOf(oneWindow(l), quotaTwo(l)) },
+		policy: func(p spec.Policy) spec.Policy { return bucketOf(p, p.Rate.N) },
 	},
 	{
 		Name: "burst-ignored", Class: "A4",

@@ -46,10 +46,10 @@ var storeFaults = []Fault{
 	},
 	{
 		Name: "state-lost", Class: "A9",
-		Sentence: "forgets every partition every three seconds",
+		Sentence: "forgets every partition every 2.2 seconds",
 		Citation: "https://github.com/nuetzliches/hookaido/pull/239",
 		fits:     quotaTwo, // one unit is back before anybody sees that it was given twice
-		decider:  func(b Setup) Decider { return NewAmnesiac(b, 3*time.Second) },
+		decider:  func(b Setup) Decider { return NewAmnesiac(b, 2200*time.Millisecond) },
 	},
 	{
 		Name: "state-lost-rarely", Class: "A9",

@@ -28,6 +28,10 @@ var powerLimits = []struct{ name, spec string }{
 	{"H", "sliding-window-log,rate=1000/1h"},
 	{"F", "fixed-window,rate=5/15m"},
 	{"B10000", "token-bucket,rate=10000/s,burst=5000"},
+	{"O", "fixed-window,rate=15/1m,align=first"},
+	{"S", "token-bucket,rate=1/s,burst=1"},
+	{"Q", "fixed-window,rate=1/1m"},
+	{"T", "fixed-window,rate=3/1s"},
 }
 
 // powerWays are how far a target is away: the time to it, and back.
@@ -97,7 +101,7 @@ func oneIn(limit string) uint64 {
 	switch limit {
 	case "B10000":
 		return 1000
-	case "B1000", "M", "H", "F":
+	case "B1000", "M", "H", "F", "O", "S", "Q", "T":
 		return 200
 	}
 	return 30
