@@ -1,11 +1,13 @@
 package lab
 
 import (
-	"context"
+	"fmt"
 	"net/http"
 	"path"
 	"strings"
+	"time"
 
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -19,26 +21,24 @@ type Cap struct {
 	Limit     spec.Limit
 }
 
-// capped is a cap and its decider. full is how many units a full start admits.
+// capped is a cap, its limiter, and the states of its partitions.
 type capped struct {
 	Cap
-	decider Decider
-	full    int64
-	prefix  string
+	limiter reference.Limiter
+	states  map[string]reference.State
 }
 
-// addCaps builds the deciders of the caps, without those that a fault removes.
+// addCaps builds the limiters of the caps, without those that a fault removes.
 func (t *Target) addCaps() error {
-	for i, c := range t.opts.Caps {
+	for _, c := range t.opts.Caps {
 		if t.fault.cap != nil && !t.fault.cap(c) {
 			continue
 		}
-		s, err := t.sibling(c.Limit)
+		l, err := reference.NewLimit(c.Limit)
 		if err != nil {
-			return err
+			return fmt.Errorf("target: cap: %w", err)
 		}
-		t.caps = append(t.caps, capped{Cap: c, decider: s.decider, full: c.Limit.Full(),
-			prefix: "cap " + string(rune('a'+i)) + " "})
+		t.caps = append(t.caps, capped{Cap: c, limiter: l, states: map[string]reference.State{}})
 	}
 	t.turn = make(chan struct{}, 1)
 	return nil
@@ -50,47 +50,66 @@ func (c *capped) key(t *Target, r *http.Request) (string, bool) {
 		return "", false
 	}
 	if c.ByAddress {
-		return c.prefix + t.clientKey(r), true
+		return t.clientKey(r), true
 	}
-	return c.prefix, true
+	return "", true
 }
 
-// decideCapped asks whether the caps have room, and then the limiter of the client. It takes units only if
-// all admit the request.
+// step decides a request of a partition and keeps nothing.
+func (c *capped) step(key string, at time.Duration, cost int64) (reference.State, reference.Decision) {
+	state, known := c.states[key]
+	if !known {
+		state = c.limiter.Init()
+	}
+	return c.limiter.Step(state, at, cost)
+}
+
+// decideCapped asks the caps, and then the limiter of the client. The request is delayed by the slowest of
+// them. Only a limit that denies it keeps that, and the caps keep it if all admit it.
 func (front *Target) decideCapped(t *Target, r *http.Request, cost int64) (Ruling, error) {
-	ctx := r.Context()
 	select {
 	case front.turn <- struct{}{}:
-	case <-ctx.Done():
-		return Ruling{}, ctx.Err()
+	case <-r.Context().Done():
+		return Ruling{}, r.Context().Err()
 	}
 	defer func() { <-front.turn }()
-	var room []func(context.Context) (Ruling, error)
+	at, delay := front.clock.At(), time.Duration(0)
+	var keep []func()
+	var complete []func(units int64)
 	for i := range front.caps {
 		c := &front.caps[i]
 		key, counted := c.key(front, r)
 		if !counted {
 			continue
 		}
-		// Nothing admits more than a full start. So this is denied, takes nothing, and says how many units
-		// are left.
-		left, err := c.decider.Decide(ctx, key, c.full+1)
-		if err != nil {
-			return Ruling{}, err
+		next, d := c.step(key, at, cost)
+		if !d.Allow {
+			c.states[key] = next
+			return Ruling{Decision: d, At: at}, nil
 		}
-		take := func(ctx context.Context) (Ruling, error) { return c.decider.Decide(ctx, key, cost) }
-		if left.Remaining < cost {
-			return take(ctx)
-		}
-		room = append(room, take)
+		delay = max(delay, d.Delay)
+		keep = append(keep, func() { c.states[key] = next })
+		complete = append(complete, func(units int64) {
+			c.states[key] = reference.Complete(c.limiter, c.states[key], front.clock.At(), units)
+		})
 	}
 	ruling, err := t.decide(r, cost)
 	if err != nil || !ruling.Allow {
 		return ruling, err
 	}
-	for _, take := range room {
-		if _, err := take(ctx); err != nil {
-			return Ruling{}, err
+	for _, f := range keep {
+		f()
+	}
+	ruling.Delay = max(ruling.Delay, delay)
+	inner := ruling.Complete
+	ruling.Complete = func(units int64) {
+		front.turn <- struct{}{}
+		for _, f := range complete {
+			f(units)
+		}
+		<-front.turn
+		if inner != nil {
+			inner(units)
 		}
 	}
 	return ruling, nil

@@ -109,6 +109,28 @@ func TestRightTargetsPass(t *testing.T) {
 	}
 }
 
+// TestRightCapsAreNotAccused: a right target has caps of any kind beside the limits of its clients, and asks
+// them as their kind wants: it charges what it denies, gives places back and delays.
+func TestRightCapsAreNotAccused(t *testing.T) {
+	for _, limit := range []string{
+		"sliding-window-log,rate=5/2s,count=all",
+		"fixed-window,rate=5/2s,count=all",
+		"concurrency,limit=5,hold=200ms..400ms",
+		"leaky-bucket-queue,rate=20/s,queue=5",
+	} {
+		for _, s := range bundled(t, scenario.ParseOptions{Limit: limit}, "login-guessing", "global-cap") {
+			t.Run(s.ID+"/"+limit, func(t *testing.T) {
+				if s.Unmet() != "" {
+					t.Skip(s.Unmet())
+				}
+				if out := virtually(t, s); out.Verdict == result.Fail {
+					t.Errorf("accused: %s", explain(out))
+				}
+			})
+		}
+	}
+}
+
 // TestEveryClaimedFaultFails is the fault matrix: every fault that a scenario names is caught by it. It
 // prints the kill score and the faults that nobody claims.
 func TestEveryClaimedFaultFails(t *testing.T) {
