@@ -23,15 +23,20 @@ func LongestWaits(tl *timeline.Timeline, limit spec.Limit) map[int]time.Duration
 	}
 	for _, part := range tl.ByPartition() {
 		for _, p := range limit {
-			counted := countedIn(p, tl.Header, part.Observations)
-			for i := range part.Observations {
-				if o := &part.Observations[i]; o.Outcome == timeline.Denied {
-					waits[o.Seq] = max(waits[o.Seq], longestWait(p, tl.Header, o, counted))
-				}
-			}
+			addWaits(waits, p, tl.Header, part.Observations)
 		}
 	}
 	return waits
+}
+
+// addWaits raises waits to those of the denials of one partition under one policy.
+func addWaits(waits map[int]time.Duration, p spec.Policy, h timeline.Header, obs []timeline.Observation) {
+	counted := countedIn(p, h, obs)
+	for i := range obs {
+		if o := &obs[i]; o.Outcome == timeline.Denied {
+			waits[o.Seq] = max(waits[o.Seq], longestWait(p, h, o, counted))
+		}
+	}
 }
 
 // longestWait bounds the wait under one policy.
@@ -61,9 +66,9 @@ func untilWindowEnds(p spec.Policy, h timeline.Header, o *timeline.Observation) 
 	return time.Duration(w.Latest(w.LastOf(int64(o.FirstByte))) - int64(o.Sent))
 }
 
-// counted are the units that one partition may have counted in a fixed window, by the time of the request: those
-// begun until a Sent, and those over until a FirstByte. Both ascend. Their units are sums. Both are empty for
-// a limit that may deny or end a window otherwise, and where others may use the partition.
+// counted are the units that one partition may have counted in a fixed window, by the time of the request:
+// those begun until a Sent, and those over until a FirstByte. Both ascend, and their units are sums. All is
+// empty for a limit that may deny or end a window otherwise, and where others may use the partition.
 type counted struct {
 	sent, over   []time.Duration
 	begun, ended []int64
@@ -85,7 +90,8 @@ func countedIn(p spec.Policy, h timeline.Header, obs []timeline.Observation) (s 
 			ends = append(ends, *o)
 		}
 	}
-	slices.SortFunc(ends, func(a, b timeline.Observation) int { return cmp.Compare(a.FirstByte, b.FirstByte) })
+	slices.SortFunc(ends,
+		func(a, b timeline.Observation) int { return cmp.Compare(a.FirstByte, b.FirstByte) })
 	for i := range ends {
 		s.over, s.ended = append(s.over, ends[i].FirstByte), append(s.ended, sumAnd(s.ended, p, &ends[i]))
 	}

@@ -12,9 +12,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestLongestWaitsAreNeverTooShort: a right limiter is asked at random. No denial waits longer than its bound,
-// whichever answers were lost and however late they came. Windows that a request opened are often bounded by
-// less than a whole window.
+// TestLongestWaitsAreNeverTooShort: a right limiter is asked at random. No denial waits longer than its
+// bound, whichever answers were lost and however late they came. Windows that a request opened are often
+// bounded by less than a whole window.
 func TestLongestWaitsAreNeverTooShort(t *testing.T) {
 	for _, text := range []string{
 		"fixed-window,rate=4/10s,align=first",
@@ -51,14 +51,16 @@ func waitsHold(t *testing.T, name string, limit spec.Limit, seed uint64) (less i
 	if err != nil {
 		t.Fatal(err)
 	}
-	state, now, tl := lim.Init(), time.Hour+time.Duration(r.Int64N(int64(20*time.Second))), &timeline.Timeline{}
+	state, tl := lim.Init(), &timeline.Timeline{}
+	now := time.Hour + time.Duration(r.Int64N(int64(20*time.Second)))
 	needs, whole := map[int]time.Duration{}, time.Duration(0)
 	for _, p := range limit {
 		whole = max(whole, p.LongestWindow())
 	}
 	for seq := range 40 {
 		now += []time.Duration{0, time.Millisecond, time.Second, 4 * time.Second}[r.IntN(4)]
-		o := timeline.Observation{Arrival: timeline.Arrival{Seq: seq, At: now, Cost: 1 + r.Int64N(min(2, limit.Full()))},
+		o := timeline.Observation{
+			Arrival:  timeline.Arrival{Seq: seq, At: now, Cost: 1 + r.Int64N(min(2, limit.Full()))},
 			Answered: true, Outcome: timeline.Denied,
 			Sent:      now - time.Duration(r.Int64N(int64(300*time.Millisecond))),
 			FirstByte: now + time.Duration(r.Int64N(int64(300*time.Millisecond)))}
@@ -74,7 +76,7 @@ func waitsHold(t *testing.T, name string, limit spec.Limit, seed uint64) (less i
 		}
 		tl.Observations = append(tl.Observations, o)
 	}
-	slices.SortStableFunc(tl.Observations, func(a, b timeline.Observation) int { return int(a.Sent - b.Sent) })
+	slices.SortStableFunc(tl.Observations, timeline.BySent)
 	longest := LongestWaits(tl, limit)
 	for seq, need := range needs {
 		bound, known := longest[seq]

@@ -282,7 +282,8 @@ func TestClientsThatShareAQuotaDisturbEachOther(t *testing.T) {
 }
 
 // TestAFailureBesideOthersStands: a limiter counts clients apart and denies one of them once without a
-// reason, behind the 21 requests that the scenario sends at once. Alone the scenario passes. The others explain nothing, so the FAIL stands.
+// reason, behind the 21 requests that the scenario sends at once. Alone the scenario passes. The others
+// explain nothing, so the FAIL stands.
 func TestAFailureBesideOthersStands(t *testing.T) {
 	for _, id := range []string{"quota-window", "quota-windowx"} {
 		once := func(h http.Handler) http.Handler {
