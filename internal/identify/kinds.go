@@ -14,8 +14,7 @@ var (
 // one is the class of an algorithm that decides as no other does.
 func one(a spec.Algorithm) []spec.Algorithm { return []spec.Algorithm{a} }
 
-// Simple returns the kinds that count neither shares of a window nor denied requests. Limits with a ban or a
-// time to live, and those beside another limit, are looked for among these.
+// Simple returns the kinds that count neither shares of a window nor denied requests, which are asked first.
 func Simple() []*Kind {
 	return []*Kind{
 		{Class: BucketClass, Text: "a token bucket", Base: spec.Policy{Algorithm: spec.TokenBucket},

@@ -34,9 +34,9 @@ const aSecond = ", by a clock of whole seconds"
 // longestCoarse is the longest window by a clock of whole seconds: in longer ones a second explains little.
 const longestCoarse = 30 * time.Second
 
-// OfWholeSeconds returns the limiters of such products with a quota that may explain windows of least to
+// ofWholeSeconds returns the limiters of such products with a quota that may explain windows of least to
 // most. Theirs last up to a second less than they say. There are none where the quota is below 1.
-func OfWholeSeconds(quota int64, least, most time.Duration) (out []result.Explanation) {
+func ofWholeSeconds(quota int64, least, most time.Duration) (out []result.Explanation) {
 	for _, k := range coarseKinds {
 		for w := max(least.Truncate(time.Second), time.Second); w < most+time.Second; w += time.Second {
 			limit, err := spec.Parse(fmt.Sprintf(k.form, fmt.Sprintf("%d/%s", quota, w)))
@@ -55,7 +55,7 @@ func (x answer) byTheSecond(r *Region) []result.Explanation {
 	if !r.Kind.Base.HasWindow() || h.Q1 < h.Q2 || h.T2 > longestCoarse/3 || x.queue.without != nil {
 		return nil
 	}
-	return slices.DeleteFunc(OfWholeSeconds(h.Q1, h.T1, h.T2), func(e result.Explanation) bool {
+	return slices.DeleteFunc(ofWholeSeconds(h.Q1, h.T1, h.T2), func(e result.Explanation) bool {
 		return !x.ticks(tl, e.Limit, late)
 	})
 }
@@ -103,7 +103,7 @@ func inARow(tl *timeline.Timeline) (out []int64) {
 func (x *search) bySecond() (out []Candidate) {
 	tl, late, longest := x.judged(), x.late(), min(longestCoarse, 2*x.tl.End())
 	for _, q := range inARow(tl) {
-		for _, e := range OfWholeSeconds(q, time.Second, longest) {
+		for _, e := range ofWholeSeconds(q, time.Second, longest) {
 			if late() || !x.ticks(tl, e.Limit, late) {
 				continue
 			}

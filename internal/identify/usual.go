@@ -31,7 +31,8 @@ const (
 )
 
 // doubts is how many usual experiments must be explained: some, since nothing else shows what a long silence
-// does, one less after several whole quotas, and all where the window may be one of a clock of whole seconds, or is none that people would write.
+// does, one less after several whole quotas. All must be where the window may be one of a clock of whole
+// seconds, or is none that people would write.
 func (x *search) doubts() int {
 	const from, to = 500 * time.Millisecond, 30 * time.Second
 	for _, r := range x.regions {
