@@ -71,6 +71,10 @@ func (r *Region) everywhere(tl *timeline.Timeline, p spec.Policy, side result.Co
 	if (p.Weighs() || clocked) && r.Looser(tl, p, side) {
 		return true
 	}
+	if p.Bucketed() && p.Count == spec.CountAll && side != result.LowerBound &&
+		refilled(tl, p.Rate.Per/time.Duration(max(p.Rate.N, p.RateTo))) {
+		return true
+	}
 	end := tl.End() + tl.Header.Tick + time.Millisecond
 	if p.Align != spec.AlignUnknown || p.Rate.Per < 2*end || Several(tl) {
 		return r.Asker.Refuted(tl, spec.Limit{p}, side, false)
@@ -80,6 +84,23 @@ func (r *Region) everywhere(tl *timeline.Timeline, p spec.Policy, side result.Co
 	outside.Align, outside.PhaseFrom, outside.PhaseTo = spec.AlignPhase, end, p.Rate.Per-1
 	asks := func(p spec.Policy) bool { return r.Asker.Refuted(tl, spec.Limit{p}, side, false) }
 	return asks(outside) && asks(inside)
+}
+
+// refilled tells whether an admission came sooner after a denial than a unit comes back. A bucket that charges
+// denied requests is empty after each, so its next admission comes a unit later. The bounds do not say so.
+func refilled(tl *timeline.Timeline, unit time.Duration) bool {
+	all := tl.Observations
+	for i := range all {
+		a := &all[i]
+		soonest := a.FirstByte + tl.Header.Tick + a.FirstByte/1_000_000*time.Duration(tl.Header.DriftPPM) - unit
+		for j := i - 1; j >= 0 && a.Outcome == timeline.Allowed && all[j].Sent > soonest; j-- {
+			d := &all[j]
+			if d.Outcome == timeline.Denied && d.Partition == a.Partition && d.FirstByte < a.Sent {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Looser asks about two logs and a bucket that are looser than every p, a window by the clock or a counter,

@@ -35,3 +35,21 @@ func TestWhatHoldsWindowsHoldsEach(t *testing.T) {
 		}
 	}
 }
+
+// TestABucketThatChargesDenialsIsEmptyAfterEach: nginx with 100/s and a burst of 50 was most likely a bucket that
+// charges denied requests, which no bound refuted.
+func TestABucketThatChargesDenialsIsEmptyAfterEach(t *testing.T) {
+	for text, want := range map[string]bool{"token-bucket,rate=20/s,burst=10": true,
+		"token-bucket,rate=20/s,burst=10,count=all": false} {
+		for seed := range uint64(20) {
+			x := begun(simulate(t, parsed(t, text), seed), usualBudget(), nil)
+			x.send(t.Context(), Phase{Requests: 12, Every: 7 * ms})
+			for i := range time.Duration(8) {
+				x.send(t.Context(), Phase{Rest: i * 60 * ms, Requests: 20, Every: (7 + i) * ms})
+			}
+			if got := refilled(x.tl, 50*ms); got != want {
+				t.Errorf("%s, seed %d: got %v", text, seed, got)
+			}
+		}
+	}
+}
