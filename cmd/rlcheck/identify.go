@@ -449,7 +449,7 @@ func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(s
 }
 
 // underLess says what a log shows if decisions lie nearer to the logged times than its format promises: under
-// each smaller allowance that leaves a few limits. It is empty where none does, and for times in whole seconds.
+// each smaller allowance that leaves a few limits. It is empty where none does.
 func underLess(ctx context.Context, e *cli.Env, name string, f *identifyFlags, changed func(string) bool,
 	o identify.Options) string {
 	const few, longest = 3, time.Minute
@@ -467,7 +467,8 @@ func underLess(ctx context.Context, e *cli.Env, name string, f *identifyFlags, c
 		}
 		res := identify.Recorded(ctx, all, o)
 		if n := len(res.Found) + len(res.Wide); ctx.Err() == nil && len(res.Found) > 0 && n <= few {
-			out = append(out, fmt.Sprintf("with --lag %s: %s (%s)", lag, res.Found[0].Sentence(), res.Listed()))
+			out = append(out, fmt.Sprintf("with --lag %s: %s (%s)", lag, res.Found[0].Sentence(),
+				res.Listed()))
 		}
 	}
 	return strings.Join(out, "; ")

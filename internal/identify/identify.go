@@ -51,7 +51,7 @@ type search struct {
 	// are left.
 	regions, gone, second []*Region
 	queue                 queueing
-	// ticked is what stands of limiters with a clock of whole seconds, and widened tells that they were asked.
+	// ticked is what stands of limiters with a clock of whole seconds. widened tells that they were asked.
 	// untrue are those that are refuted.
 	ticked  []Candidate
 	widened bool

@@ -86,13 +86,14 @@ func (r *Region) everywhere(tl *timeline.Timeline, p spec.Policy, side result.Co
 	return asks(outside) && asks(inside)
 }
 
-// refilled tells whether an admission came sooner after a denial than a unit comes back. A bucket that charges
-// denied requests is empty after each, so its next admission comes a unit later. The bounds do not say so.
+// refilled tells whether an admission came sooner after a denial than a unit comes back. A bucket that
+// charges denied requests is empty after each, so its next admission comes a unit later. The bounds do not
+// say so.
 func refilled(tl *timeline.Timeline, unit time.Duration) bool {
-	all := tl.Observations
+	all, h := tl.Observations, &tl.Header
 	for i := range all {
 		a := &all[i]
-		soonest := a.FirstByte + tl.Header.Tick + a.FirstByte/1_000_000*time.Duration(tl.Header.DriftPPM) - unit
+		soonest := a.FirstByte + h.Tick + a.FirstByte/1_000_000*time.Duration(h.DriftPPM) - unit
 		for j := i - 1; j >= 0 && a.Outcome == timeline.Allowed && all[j].Sent > soonest; j-- {
 			d := &all[j]
 			if d.Outcome == timeline.Denied && d.Partition == a.Partition && d.FirstByte < a.Sent {

@@ -36,8 +36,8 @@ func TestWhatHoldsWindowsHoldsEach(t *testing.T) {
 	}
 }
 
-// TestABucketThatChargesDenialsIsEmptyAfterEach: nginx with 100/s and a burst of 50 was most likely a bucket that
-// charges denied requests, which no bound refuted.
+// TestABucketThatChargesDenialsIsEmptyAfterEach: nginx with 100/s and a burst of 50 was most likely a bucket
+// that charges denied requests, which no bound refuted.
 func TestABucketThatChargesDenialsIsEmptyAfterEach(t *testing.T) {
 	for text, want := range map[string]bool{"token-bucket,rate=20/s,burst=10": true,
 		"token-bucket,rate=20/s,burst=10,count=all": false} {

@@ -120,8 +120,8 @@ func (x *search) bySecond() (out []Candidate) {
 	return out
 }
 
-// tick asks the limiters with a clock of whole seconds once every usual kind is refuted. It makes an experiment
-// that several of them may not explain, or reports false.
+// tick asks the limiters with a clock of whole seconds once every usual kind is refuted. It makes an
+// experiment that several of them may not explain, or reports false.
 func (x *search) tick(ctx context.Context) bool {
 	if len(x.regions) > 0 && !x.unlikely() || x.queue.without != nil || x.recorded() {
 		return false

@@ -14,8 +14,8 @@ import (
 // after silences that could refute that class.
 
 // usualRests are the silences before the usual experiments, in percent of the time in which the found limit
-// recovers. The first comes amid its window, the second after a long silence, the third at another phase of its
-// window. Then a bucket is not quite full, or a window is just over.
+// recovers. The first comes amid its window, the second after a long silence, the third at another phase of
+// its window. Then a bucket is not quite full, or a window is just over.
 //
 // The rest is for windows that nobody would write. Experiments that were made for another kind may have found
 // the only window that explains them.
