@@ -80,7 +80,7 @@ type windowSearch struct {
 // the box if all lengths are refuted.
 func (s *windowSearch) end(b lengths, longest bool) int64 {
 	s.longest, s.best = longest, b.sizes.To+1
-	s.budget = 256
+	s.budget = s.leastBoxes()
 	if !s.Case.Frugal {
 		s.budget = max(s.Case.share(windowWork, len(s.Gauge.History.All))/(len(s.h.All)+64), s.budget)
 	}
@@ -92,6 +92,13 @@ func (s *windowSearch) end(b lengths, longest bool) int64 {
 	}
 	Explore([]lengths{b}, s.look)
 	return s.best
+}
+
+// leastBoxes is how many boxes are judged at least. Of a large recording of many small partitions it is fewer,
+// or all of them together would take many times as long as one that is as large as they are.
+func (s *windowSearch) leastBoxes() int {
+	const most, least, large = 256, 32, 1 << 17 // large: observations
+	return min(max(most*large/max(s.Case.Observations, 1), least), most)
 }
 
 // look improves the best length by those of a box, or divides the box. What the budget leaves open counts as
