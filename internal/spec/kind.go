@@ -6,6 +6,19 @@ import (
 	"time"
 )
 
+// The algorithms. TokenBucket, GCRA and LeakyBucket are the same limiter under matched parameters.
+const (
+	TokenBucket          Algorithm = "token-bucket"
+	GCRA                 Algorithm = "gcra"
+	LeakyBucket          Algorithm = "leaky-bucket"
+	LeakyBucketQueue     Algorithm = "leaky-bucket-queue"
+	FixedWindow          Algorithm = "fixed-window"
+	SlidingWindowLog     Algorithm = "sliding-window-log"
+	SlidingWindowCounter Algorithm = "sliding-window-counter"
+	// Concurrency limits the requests in flight: an admitted one holds its place until it is complete.
+	Concurrency Algorithm = "concurrency"
+)
+
 // family is a set of algorithms.
 type family uint16
 

@@ -8,19 +8,6 @@ import (
 // Algorithm names a rate limiting algorithm by the word used in a SPEC.
 type Algorithm string
 
-// The algorithms. TokenBucket, GCRA and LeakyBucket are the same limiter under matched parameters.
-const (
-	TokenBucket          Algorithm = "token-bucket"
-	GCRA                 Algorithm = "gcra"
-	LeakyBucket          Algorithm = "leaky-bucket"
-	LeakyBucketQueue     Algorithm = "leaky-bucket-queue"
-	FixedWindow          Algorithm = "fixed-window"
-	SlidingWindowLog     Algorithm = "sliding-window-log"
-	SlidingWindowCounter Algorithm = "sliding-window-counter"
-	// Concurrency limits the requests in flight: an admitted one holds its place until it is complete.
-	Concurrency Algorithm = "concurrency"
-)
-
 // Rate is a pair: N quota units per Per. It is never reduced, since 100/1m and 5/3s are different windows.
 type Rate struct {
 	N   int64
