@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // example is the SPEC that errors show.
@@ -61,64 +60,6 @@ func (l *Limit) UnmarshalText(text []byte) (err error) {
 		}
 	}
 	return err
-}
-
-// String returns p as a canonical SPEC: every key once, in a fixed order. Keys with their default are left
-// out.
-func (p Policy) String() string {
-	var b strings.Builder
-	b.WriteString(string(p.Algorithm))
-	pair := func(key, value string, shown bool) {
-		if shown {
-			b.WriteString("," + key + "=" + value)
-		}
-	}
-	word := func(key, value, usual string) { pair(key, value, value != "" && value != usual) }
-	bucket := p.Algorithm == TokenBucket || p.Algorithm == GCRA || p.Algorithm == LeakyBucket
-	queue := p.Algorithm == LeakyBucketQueue
-	pair("rate", p.RateText(), p.Algorithm != Concurrency)
-	pair("limit", counts(p.Rate.N, p.RateTo), p.Algorithm == Concurrency)
-	pair("burst", counts(p.Burst, p.BurstTo), bucket || p.Burst != 0 && p.Burst != p.Full())
-	pair("queue", counts(p.Queue, max(p.BurstTo, 1)-1), queue || p.Queue != 0)
-	pair("undelayed", counts(p.Undelayed, 0), p.Undelayed != 0)
-	if p.Start == StartLevel {
-		pair("start", counts(p.Level, p.LevelTo), true)
-	} else {
-		word("start", string(p.Start), string(StartFull))
-	}
-	phase := durationText(p.PhaseFrom)
-	if p.PhaseTo != p.PhaseFrom {
-		phase += ".." + durationText(p.PhaseTo)
-	}
-	pair("phase", phase, p.Align == AlignPhase)
-	if p.Align != AlignPhase && p.Align != AlignCalendar {
-		word("align", string(p.Align), string(AlignClock))
-	}
-	pair("zone", p.Zone, p.Zone != "")
-	pair("slots", strconv.FormatInt(p.Slots, 10), p.Slots != 0)
-	word("refresh", string(p.Refresh), string(RefreshNone))
-	word("count", string(p.Count), string(CountAdmitted))
-	word("refill", string(p.Refill), string(RefillContinuous))
-	pair("fill", counts(p.Fill, 0), p.Fill != 0)
-	word("rounding", string(p.Rounding), string(RoundNone))
-	pair("tick", durationText(p.Tick), p.TickSet || p.Tick != 0)
-	word("boundary", string(p.Boundary), string(HalfOpen))
-	span := func(from, to time.Duration) string {
-		if to == 0 {
-			return durationText(from)
-		}
-		return durationText(from) + ".." + durationText(to)
-	}
-	pair("ban", span(p.Ban, p.BanTo), p.Ban != 0)
-	pair("growth", counts(p.Growth, 0), p.Growth != 0)
-	pair("max", durationText(p.BanMost), p.BanMost != 0)
-	pair("ttl", span(p.TTL, p.TTLTo), p.TTL != 0)
-	word("charge", string(p.Charge), string(ChargeDecision))
-	pair("reserve", counts(p.Reserve, 0), p.Reserve != 0)
-	pair("hold", p.holdText(), p.HoldLeast != 0 || p.HoldMost != 0)
-	pair("linger", durationText(p.Linger), p.LingerSet || p.Linger != 0)
-	word("unit", string(p.Unit), string(UnitCost))
-	return b.String()
 }
 
 // RateText returns the rate of p as a SPEC has it: 10/s, 9..11/s or 100/50s..1m10s.

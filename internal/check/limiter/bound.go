@@ -79,39 +79,6 @@ type Meter interface {
 	Unit() int64
 }
 
-// NewBound returns the bound of a policy. from..to is the box of phases, in nanoseconds; only windowed
-// policies read it.
-func NewBound(p spec.Policy, from, to int64) Bound { return boundAmong(p, from, to, false) }
-
-// NewBoundAmong returns the bound of one of several policies. A request that another policy denied may then
-// have opened a window, if this one counts denied requests.
-func NewBoundAmong(p spec.Policy, from, to int64) Bound {
-	return boundAmong(p, from, to, p.Count == spec.CountAll)
-}
-
-// boundAmong returns the bound of a policy. others: a request that another policy denied may have opened a
-// window.
-func boundAmong(p spec.Policy, from, to int64, others bool) Bound {
-	if tight, loose := p.Ends(); tight != loose {
-		if p.Queued() && p.BurstTo > 0 {
-			// a longer queue that starts at a level has more requests in front of the first one
-			loose.Start = spec.StartUnknown
-		}
-		return sided{boundAmong(tight, from, to, others), boundAmong(loose, from, to, others)}
-	}
-	switch {
-	case p.Count == spec.CountOwn:
-		return newOwning(p, from, to)
-	case p.TTL > 0:
-		return newExpiring(p, from, to, others)
-	case p.Charge == spec.ChargeCompletion && !p.InFlight():
-		return settles(p, history.Interval{From: from, To: to})
-	case p.Ban > 0:
-		return newBanned(p, from, to, others)
-	}
-	return plainBound(p, from, to, others)
-}
-
 // UnexplainedBy returns the indices in h.Denied of the denials that b cannot explain; nil: it explains all.
 func UnexplainedBy(h *history.History, b Bound) []int32 {
 	of := b.Scope()

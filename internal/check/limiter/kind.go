@@ -46,6 +46,61 @@ func plainBound(p spec.Policy, from, to int64, others bool) Bound {
 	return k.bound(p, box, others)
 }
 
+// NewBound returns the bound of a policy. from..to is the box of phases, in nanoseconds; only windowed
+// policies read it.
+func NewBound(p spec.Policy, from, to int64) Bound { return boundAmong(p, from, to, false) }
+
+// NewBoundAmong returns the bound of one of several policies. A request that another policy denied may then
+// have opened a window, if this one counts denied requests.
+func NewBoundAmong(p spec.Policy, from, to int64) Bound {
+	return boundAmong(p, from, to, p.Count == spec.CountAll)
+}
+
+// boundAmong returns the bound of a policy. others: a request that another policy denied may have opened a
+// window.
+func boundAmong(p spec.Policy, from, to int64, others bool) Bound {
+	if tight, loose := p.Ends(); tight != loose {
+		if p.Queued() && p.BurstTo > 0 {
+			// a longer queue that starts at a level has more requests in front of the first one
+			loose.Start = spec.StartUnknown
+		}
+		return sided{boundAmong(tight, from, to, others), boundAmong(loose, from, to, others)}
+	}
+	switch {
+	case p.Count == spec.CountOwn:
+		return newOwning(p, from, to)
+	case p.TTL > 0:
+		return newExpiring(p, from, to, others)
+	case p.Charge == spec.ChargeCompletion && !p.InFlight():
+		return settles(p, history.Interval{From: from, To: to})
+	case p.Ban > 0:
+		return newBanned(p, from, to, others)
+	}
+	return plainBound(p, from, to, others)
+}
+
+// NewModel returns the exact model of a policy for requests of the given costs, ascending, or nil where there
+// is none: it is judged by its bound. from..to is a box of phases in which no request changes its window.
+func NewModel(p spec.Policy, from, to int64, costs []int64) Model {
+	k := kindOf(p)
+	if k.model == nil || p.Count == spec.CountOwn || p.Completes() || p.Growth > 0 ||
+		p.Unit == spec.UnitRequest {
+		return nil
+	}
+	m := k.model(p, history.Interval{From: from, To: to}, costs)
+	if m == nil {
+		return nil
+	}
+	if p.TTL > 0 {
+		scale := m.Traits().Scale
+		m = ttlModel{around{m}, int64(p.TTL) * scale, int64(max(p.TTL, p.TTLTo)) * scale, false}
+	}
+	if p.Ban > 0 {
+		m = banModel{around{m}, int64(p.Ban) * m.Traits().Scale, int64(p.LongestBan()) * m.Traits().Scale}
+	}
+	return m
+}
+
 // Anchored tells whether the first counted request places the windows of pol, and all later windows follow
 // from there.
 func Anchored(pol spec.Policy) bool {

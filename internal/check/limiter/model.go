@@ -2,9 +2,6 @@ package limiter
 
 import (
 	"slices"
-
-	"github.com/rlcheck/rlcheck/internal/check/history"
-	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // The caps of a model. WindowCap is the most boundaries that it lists at once. OutcomeCap is the most states
@@ -103,28 +100,6 @@ type Traits struct {
 	// Counting: a denial depends only on how many units were counted in this window. When they were counted
 	// does not matter, nor do they matter after the next boundary.
 	Counting bool
-}
-
-// NewModel returns the exact model of a policy for requests of the given costs, ascending, or nil where there
-// is none: it is judged by its bound. from..to is a box of phases in which no request changes its window.
-func NewModel(p spec.Policy, from, to int64, costs []int64) Model {
-	k := kindOf(p)
-	if k.model == nil || p.Count == spec.CountOwn || p.Completes() || p.Growth > 0 ||
-		p.Unit == spec.UnitRequest {
-		return nil
-	}
-	m := k.model(p, history.Interval{From: from, To: to}, costs)
-	if m == nil {
-		return nil
-	}
-	if p.TTL > 0 {
-		scale := m.Traits().Scale
-		m = ttlModel{around{m}, int64(p.TTL) * scale, int64(max(p.TTL, p.TTLTo)) * scale, false}
-	}
-	if p.Ban > 0 {
-		m = banModel{around{m}, int64(p.Ban) * m.Traits().Scale, int64(p.LongestBan()) * m.Traits().Scale}
-	}
-	return m
 }
 
 // around is what models that wrap another model share. They have one time of their own, in front of the times
