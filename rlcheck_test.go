@@ -228,3 +228,20 @@ func BenchmarkHour(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkFail judges thirty requests of which one is too many, and looks for a limit that explains them.
+func BenchmarkFail(b *testing.B) {
+	for _, spec := range []string{"token-bucket,rate=10/s,burst=20", "sliding-window-counter,rate=8/1s"} {
+		limit, err := rlcheck.ParseLimit(spec)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run(spec, func(b *testing.B) {
+			for b.Loop() {
+				if j := limit.Judge(burst(30, 21)); j.Verdict != rlcheck.Fail || j.Hint == "" {
+					b.Fatal(j)
+				}
+			}
+		})
+	}
+}

@@ -70,21 +70,8 @@ func NewCase(rec *history.Recording, limit spec.Limit, o Options) *Case {
 		c.Parts = append(c.Parts, &Part{Partition: p})
 	}
 	Each(len(c.Parts), func(i int) { c.prepare(c.Parts[i]) })
-	c.Among(rec.Len())
+	c.Observations = rec.Len()
 	return c
-}
-
-// crowd is the number of observations from which a plain explanation is looked for before the exact search.
-const crowd = 1 << 13
-
-// Among says that the partitions of c are part of a recording of n observations.
-func (c *Case) Among(n int) {
-	c.Observations = n
-	for _, p := range c.Parts {
-		for _, h := range p.Histories {
-			h.Crowded = n >= crowd
-		}
-	}
 }
 
 // prepare makes the histories of a partition.

@@ -73,7 +73,7 @@ func (c *Case) sampled(p *Part) *Part {
 func (c *Case) gauge(p *Part) Gauge {
 	box, _ := PhasesOf(c.declared[0], c.Rec.Header)
 	return Gauge{Case: c, History: c.sampled(p).Histories[0], Box: box, Ask: &limiter.Scratch{},
-		last: &PhaseSearch{}}
+		last: &PhaseSearch{}, broken: len(p.Findings) > 0}
 }
 
 // measureOne measures policy i of several, with the others held. Only denials that no other policy can
@@ -124,6 +124,8 @@ type Gauge struct {
 	History *history.History
 	Box     history.Interval
 	Ask     *limiter.Scratch
+	// broken: the partition fails. The lengths of its windows only suggest another limit.
+	broken bool
 	// last is the latest search for a phase. Its lists are used again.
 	last *PhaseSearch
 }

@@ -97,7 +97,7 @@ const WideSteps = 1 << 12
 // nil where h is not refuted; limited: the cap was reached.
 func searched(h *history.History, b Cell, most int) (r *Refutation, visited int, limited bool) {
 	x := search.New(h, b.Policy, b.From)
-	if x == nil || x.Dear(h) && search.Simply(h, spec.Limit{b.Policy}, []int64{b.From}) {
+	if x == nil || search.Simply(h, spec.Limit{b.Policy}, []int64{b.From}) {
 		return nil, 0, false
 	}
 	if most > 0 {

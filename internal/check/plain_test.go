@@ -144,3 +144,19 @@ func TestLogsOfRightBucketsAreExplained(t *testing.T) {
 		t.Errorf("%d of 20 right buckets explained, want 15", right)
 	}
 }
+
+// TestWhatIsPlainNeedsNoSearch: the answers of a right limiter to one request after the other are explained
+// before any search, be they few or many.
+func TestWhatIsPlainNeedsNoSearch(t *testing.T) {
+	for _, spec := range []string{"token-bucket,rate=1/10us,burst=3", "fixed-window,rate=5/40us,align=first",
+		"sliding-window-log,rate=4/40us", "sliding-window-counter,rate=4/40us,align=first"} {
+		limit := mustLimit(t, spec)
+		for _, n := range []int{30, 3000} {
+			j, err := Judge(countedWithASilence(t, limit, n, 0), limit, Options{SkipMeasure: true})
+			if err != nil || j.Verdict != result.Pass || j.Partitions[0].Search.Visited > 0 {
+				t.Errorf("%s, %d requests: got %s after %d decisions of a search, want a pass after none",
+					spec, n, answer(j, err), j.Partitions[0].Search.Visited)
+			}
+		}
+	}
+}

@@ -213,7 +213,6 @@ func (c *Case) under(limit spec.Limit, p *Part, work int) *Case {
 	if q.Edges = limiter.EdgesOf(c.Rec.Header, q.Limit); q.Edges != nil { // they depend on the limit's memory
 		one.Histories = nil
 		q.prepare(one)
-		q.Among(c.Observations)
 	}
 	q.Observations = len(p.Obs)
 	return &q

@@ -283,7 +283,7 @@ func (s *Stream) alone(st *partition) result.PartitionVerdict {
 	}
 	c := NewCase(&history.Recording{Header: header, Parts: []history.Partition{p}}, s.limit, s.o)
 	c.Quick = s.quick
-	c.Among(s.counts.Sent)
+	c.Observations = s.counts.Sent
 	c.Judge()
 	v := c.Judgement().Partitions[0]
 	v.Left = max(left, 0)

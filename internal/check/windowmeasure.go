@@ -81,7 +81,7 @@ type windowSearch struct {
 func (s *windowSearch) end(b lengths, longest bool) int64 {
 	s.longest, s.best = longest, b.sizes.To+1
 	s.budget = s.leastBoxes()
-	if !s.Case.Frugal {
+	if !s.Case.Frugal && !s.broken {
 		s.budget = max(s.Case.share(windowWork, len(s.Gauge.History.All))/(len(s.h.All)+64), s.budget)
 	}
 	if longest {

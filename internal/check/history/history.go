@@ -51,9 +51,6 @@ type History struct {
 	whole  bool
 	// certain is what Certain returns; nil: it was not asked for.
 	certain *Certain
-	// Crowded: there are very many partitions, or this one is large. A plain explanation is then looked for
-	// first.
-	Crowded bool
 }
 
 // Ending is the end of an interval and the cost that ends there.

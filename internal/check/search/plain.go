@@ -10,16 +10,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// PlainLimit is a number of events times their weight. A search of at least that much work is preceded by the
-// attempt to find a plain explanation.
-const PlainLimit = 1 << 10
-
-// Dear tells whether h deserves the attempt at a plain explanation before its search. The attempt pays where
-// the search is long, or where there are very many histories.
-func (x *Exact) Dear(h *history.History) bool {
-	return h.Crowded || len(h.All)*x.Weight >= PlainLimit
-}
-
 // Simply tries to find an explanation of h without a search: every request is decided as soon as the limiter
 // answers so, or a little later (soon).
 //

@@ -41,7 +41,7 @@ func UnexplainableBy(h *history.History, limit spec.Limit, at []int64, most int)
 	switch {
 	case x == nil:
 		return nil, 0, JudgedNone
-	case x.Dear(h) && Simply(h, limit, at):
+	case Simply(h, limit, at):
 		return nil, 0, JudgedAll
 	}
 	x.Most = min(most, x.Most)
