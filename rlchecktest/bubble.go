@@ -36,9 +36,9 @@ const (
 	odd = 7*time.Hour + 13*time.Minute + 21*time.Second + 700*time.Millisecond
 )
 
-// inBubble runs the scenarios in one bubble, one after the other, until one fails the test. begin is the
-// time at which it begins; zero: any.
-func (c *config) inBubble(t *testing.T, begin time.Time, build func() http.Handler) iter.Seq[shown] {
+// inBubble runs the scenarios in one bubble, one after the other, until one fails the test. before: build
+// returns a handler that was built before, so time goes on from the present.
+func (c *config) inBubble(t *testing.T, before bool, build func() http.Handler) iter.Seq[shown] {
 	t.Helper()
 	wait, passed := make(chan time.Duration), make(chan struct{})
 	defer close(wait)
@@ -50,14 +50,18 @@ func (c *config) inBubble(t *testing.T, begin time.Time, build func() http.Handl
 	}()
 	build = keeping(build)
 	c.real = func(d time.Duration) { wait <- d; <-passed }
+	var begin time.Time
+	if before {
+		begin = c.enter()
+	}
 	var out []shown
 	var err error
 	alone(t, func() {
-		first := odd
-		if !begin.IsZero() {
-			first = time.Until(begin) + time.Second
+		if before {
+			time.Sleep(time.Until(begin) + time.Second)
+		} else {
+			time.Sleep(odd)
 		}
-		time.Sleep(first)
 		c.path = cmp.Or(c.path, c.known(build))
 		var all []*scenario.Scenario
 		if all, err = c.scenarios(c.where(anywhere), patience); err != nil {
@@ -73,11 +77,42 @@ func (c *config) inBubble(t *testing.T, begin time.Time, build func() http.Handl
 			out = append(out, c.play(s, build))
 		}
 		time.Sleep(settling)
+		if before {
+			leave(time.Now())
+		}
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return slices.Values(out)
+}
+
+// bubbles counts the bubbles of the process, and has the latest virtual time in them. A handler may be in
+// several: its time never goes back, and its clients are new in each.
+var bubbles struct {
+	sync.Mutex
+	n    int
+	last time.Time
+}
+
+// enter returns the time at which a bubble begins, at present or after all others, and names its clients.
+func (c *config) enter() time.Time {
+	leave(time.Now())
+	bubbles.Lock()
+	defer bubbles.Unlock()
+	if bubbles.n++; bubbles.n > 1 {
+		c.run = fmt.Sprintf("test%d", bubbles.n)
+	}
+	return bubbles.last
+}
+
+// leave keeps the time at which a bubble ends.
+func leave(at time.Time) {
+	bubbles.Lock()
+	defer bubbles.Unlock()
+	if at.After(bubbles.last) {
+		bubbles.last = at
+	}
 }
 
 // where returns the URL of the requests to a server.
@@ -155,7 +190,7 @@ func (c *config) play(s *scenario.Scenario, build func() http.Handler) shown {
 			return shown{id: s.ID, verdict: open, text: err.Error()}
 		}
 	}
-	out := trial.Scenario(context.Background(), &here, trial.Options{ID: "test-" + s.ID, Seed: 1,
+	out := trial.Scenario(context.Background(), &here, trial.Options{ID: c.run + "-" + s.ID, Seed: 1,
 		Version: "test", Network: network, Pacer: transport.SleepingPacer(), WallError: sameClock,
 		Events: c.events})
 	if err := stop(); err != nil {

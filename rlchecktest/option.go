@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"path"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -19,7 +19,11 @@ import (
 type Option func(*config)
 
 type config struct {
-	limit      rlcheck.Limit
+	// limit is what scenarios run with. kinds are those of which one must explain the handler.
+	limit rlcheck.Limit
+	kinds []rlcheck.Limit
+	// run is how the names of its clients begin.
+	run        string
 	partition  string
 	only, skip []string
 	set        []tree.Setting
@@ -36,19 +40,23 @@ type config struct {
 }
 
 // newConfig reads the arguments of a test, and ends the test if they are wrong.
-func newConfig(t *testing.T, spec string, options []Option) *config {
+func newConfig(t *testing.T, limit string, options []Option) *config {
 	t.Helper()
-	c := &config{short: testing.Short()}
+	c := &config{run: "test", short: testing.Short()}
 	for _, o := range options {
 		o(c)
 	}
 	var err error
-	if c.limit, err = rlcheck.ParseLimit(spec); err != nil {
+	if c.limit, err = rlcheck.ParseLimit(limit); err != nil {
 		t.Fatal(err)
 	}
-	if c.limit.String() == spec && strings.HasPrefix(spec, "any:") {
-		t.Fatalf("rlchecktest: limit %q: scenarios need an algorithm (rlcheck.Limit.Judge judges recordings "+
-			"by it)", spec)
+	any, _, _ := spec.Any(limit) // it was parsed before
+	for _, kind := range any {
+		one, err := rlcheck.ParseLimit(kind.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.kinds = append(c.kinds, one)
 	}
 	if c.strict {
 		c.promises = append(c.promises, result.RecommendedPromises()...)

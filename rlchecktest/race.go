@@ -46,7 +46,7 @@ func (c *config) race(build func() http.Handler) (shown, bool) {
 		if round >= wide {
 			together, places = processors, 1
 		}
-		client := fmt.Sprintf("race-%d", round)
+		client := fmt.Sprintf("%s-race-%d", c.run, round)
 		if strings.HasPrefix(c.partition, "address") {
 			client = fmt.Sprintf("127.0.%d.%d", 1+round/200, 1+round%200)
 		}

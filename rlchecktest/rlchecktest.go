@@ -21,7 +21,7 @@ import (
 )
 
 // Handler tests that h keeps the limit of a SPEC ([rlcheck.ParseLimit]), in virtual time. h starts no
-// goroutines; if it does, use [Make].
+// goroutines; if it does, use [Make]. Under any:RATE, h keeps it as at least one kind of limit.
 //
 // It runs the scenarios that need nothing but a handler, and a race of 64 goroutines, each as a subtest.
 // The test fails if a required scenario fails or cannot tell, if more was admitted than the limit can
@@ -30,7 +30,9 @@ import (
 func Handler(t *testing.T, h http.Handler, spec string, options ...Option) {
 	t.Helper()
 	c := newConfig(t, spec, options)
-	c.tell(t, c.inBubble(t, time.Now(), func() http.Handler { return h }))
+	c.tell(t, c.chosen(t, func(c *config) iter.Seq[shown] {
+		return c.inBubble(t, true, func() http.Handler { return h })
+	}))
 }
 
 // Make is [Handler] for a handler that starts goroutines or timers: build is called in the bubble, once for
@@ -38,7 +40,7 @@ func Handler(t *testing.T, h http.Handler, spec string, options ...Option) {
 func Make(t *testing.T, build func() http.Handler, spec string, options ...Option) {
 	t.Helper()
 	c := newConfig(t, spec, options)
-	c.tell(t, c.inBubble(t, time.Time{}, build))
+	c.tell(t, c.chosen(t, func(c *config) iter.Seq[shown] { return c.inBubble(t, false, build) }))
 }
 
 // URL tests that the endpoint keeps the limit of a SPEC, over the wire and in real time. All scenarios
@@ -47,7 +49,7 @@ func Make(t *testing.T, build func() http.Handler, spec string, options ...Optio
 func URL(t *testing.T, endpoint, spec string, options ...Option) {
 	t.Helper()
 	c := newConfig(t, spec, options)
-	c.tell(t, c.overTheWire(t, endpoint))
+	c.tell(t, c.chosen(t, func(c *config) iter.Seq[shown] { return c.overTheWire(t, endpoint) }))
 }
 
 // shortly is how long a scenario may last in real time, unless Set("safety.max_duration", ...) says
@@ -96,6 +98,56 @@ const (
 	open // it cannot tell
 	failed
 )
+
+// chosen returns what play shows of the limit, or of the first of its kinds under which the test passes. If
+// each kind fails, no kind explains the handler.
+func (c *config) chosen(t *testing.T, play func(*config) iter.Seq[shown]) iter.Seq[shown] {
+	t.Helper()
+	if len(c.kinds) == 0 {
+		return play(c)
+	}
+	var left []shown
+	proof := "FAIL  no kind of limit explains all of this:"
+	for _, kind := range c.kinds {
+		one := *c
+		one.limit = kind
+		all := untilOneFails(play(&one))
+		x := worst(all)
+		if x.verdict < open {
+			t.Logf("%s: %s explains what the scenarios show", c.limit, kind)
+			return slices.Values(all)
+		}
+		if x.verdict == open && left == nil {
+			left = all
+		}
+		first, _, _ := strings.Cut(strings.TrimPrefix(x.text, "FAIL  "), "\n")
+		proof += fmt.Sprintf("\n  as %s: %s: %s", kind, x.id, first)
+	}
+	if left == nil {
+		left = []shown{{id: "any", verdict: failed, text: proof}}
+	}
+	return slices.Values(left)
+}
+
+// untilOneFails returns what is shown, up to the first failure.
+func untilOneFails(seq iter.Seq[shown]) (all []shown) {
+	for x := range seq {
+		if all = append(all, x); x.verdict == failed {
+			break
+		}
+	}
+	return all
+}
+
+// worst returns the worst of what was shown, the last of several.
+func worst(all []shown) (out shown) {
+	for _, x := range all {
+		if x.verdict >= out.verdict {
+			out = x
+		}
+	}
+	return out
+}
 
 // weigh says what the result of a scenario means. doubt says why a failure may be no fault of the handler.
 func (c *config) weigh(out *result.Scenario, doubt string) shown {

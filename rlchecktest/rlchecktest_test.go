@@ -2,6 +2,7 @@ package rlchecktest
 
 import (
 	"fmt"
+	"iter"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -19,21 +20,11 @@ import (
 func see(t *testing.T, outside bool, build func() http.Handler, spec string, options ...Option) []shown {
 	t.Helper()
 	c := newConfig(t, spec, options)
-	if !outside {
-		return slices.Collect(c.inBubble(t, time.Time{}, build))
+	if outside {
+		h := build()
+		build = func() http.Handler { return h }
 	}
-	h := build()
-	return slices.Collect(c.inBubble(t, time.Now(), func() http.Handler { return h }))
-}
-
-// worst returns the worst of what was shown.
-func worst(all []shown) (out shown) {
-	for _, x := range all {
-		if x.verdict >= out.verdict {
-			out = x
-		}
-	}
-	return out
+	return slices.Collect(c.inBubble(t, outside, build))
 }
 
 // few are scenarios that take little time together. RLCHECK_SOAK tries all.
@@ -126,6 +117,52 @@ func TestTheWireShowsTheSame(t *testing.T) {
 	right := httptest.NewServer(newWindow(20, time.Second))
 	defer right.Close()
 	URL(t, right.URL, "fixed-window,rate=20/1s,align=first", Only("burst"))
+}
+
+// TestAnyKindOfLimitWillDo: a handler keeps a number if one kind of limit explains what it does. One that
+// admits too much has no such kind, and the proof has all of them.
+func TestAnyKindOfLimitWillDo(t *testing.T) {
+	const spec = "any:rate=20/1s"
+	run := func(quota int, play func(c *config, h http.Handler) iter.Seq[shown]) shown {
+		c := newConfig(t, spec, []Option{Only("burst", "quota-window")})
+		h := newWindow(quota, time.Second)
+		return worst(slices.Collect(c.chosen(t, func(c *config) iter.Seq[shown] { return play(c, h) })))
+	}
+	for name, play := range map[string]func(*config, http.Handler) iter.Seq[shown]{
+		"built before": func(c *config, h http.Handler) iter.Seq[shown] {
+			return c.inBubble(t, true, func() http.Handler { return h })
+		},
+		"built in the bubble": func(c *config, _ http.Handler) iter.Seq[shown] {
+			return c.inBubble(t, false, func() http.Handler { return newWindow(20, time.Second) })
+		},
+		"over the wire": func(c *config, h http.Handler) iter.Seq[shown] {
+			server := httptest.NewServer(h)
+			defer server.Close()
+			return slices.Values(untilOneFails(c.overTheWire(t, server.URL)))
+		},
+	} {
+		if name == "over the wire" && testing.Short() {
+			continue
+		}
+		if x := run(20, play); x.verdict != passed {
+			t.Errorf("%s: %v: %s", name, x.verdict, x.text)
+		}
+	}
+	x := run(30, func(c *config, h http.Handler) iter.Seq[shown] {
+		return c.inBubble(t, true, func() http.Handler { return h })
+	})
+	if x.verdict != failed || strings.Count(x.text, "\n  as ") < 10 || !strings.Contains(x.text, "requests allowed within") {
+		t.Errorf("%v: %s", x.verdict, x.text)
+	}
+}
+
+// TestAHandlerMayBeTestedTwice: its clients are new each time, and its clock does not go back.
+func TestAHandlerMayBeTestedTwice(t *testing.T) {
+	day, all := newWindow(20, 24*time.Hour), newWindow(20, time.Second)
+	for range 2 {
+		Handler(t, day, "fixed-window,rate=20/24h,align=first", Only("burst", "race"))
+		Handler(t, all, "fixed-window,rate=20/1s,align=first", Only("burst"), Partition("none"))
+	}
 }
 
 // holder is a network that keeps the handlers that are to listen. The last is the proxy, if there is one.

@@ -128,7 +128,7 @@ func unknown(name string, at int) PresetProblem {
 		mend = "rlcheck list presets shows all products"
 	}
 	if name+":" == AnyPrefix {
-		return PresetProblem{AnyPrefix, "what is sent follows from an algorithm",
+		return PresetProblem{AnyPrefix + "RATE", "what is sent follows from an algorithm",
 			"rlcheck identify URL names it; check --limit any:RATE judges a recording", at}
 	}
 	return PresetProblem{fmt.Sprintf("preset %q", name), "there is no such product", mend, at}
