@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -228,29 +229,19 @@ func (c *config) scenarios(endpoint, patience string) (out []*scenario.Scenario,
 	if patience != "" {
 		set = append([]tree.Setting{{Path: "safety.max_duration", Value: patience}}, set...)
 	}
-	names, err := fs.Glob(scenarios.FS, "*.yaml")
-	more, _ := fs.Glob(scenarios.FS, "more/*.yaml") // the pattern is good
+	all, err := bundled()
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range append(names, more...) {
-		src, err := fs.ReadFile(scenarios.FS, name)
-		if err != nil {
-			return nil, err
-		}
-		nothing := func(string) (string, bool) { return "", false }
-		plain, err := scenario.Parse(src, name, scenario.ParseOptions{Env: nothing})
-		if err != nil {
-			return nil, err
-		}
-		if !c.runs(plain) || strings.Contains(name, "/") && !slices.Contains(c.only, plain.ID) {
+	for _, b := range all {
+		if !c.runs(b.plain) || strings.Contains(b.name, "/") && !slices.Contains(c.only, b.plain.ID) {
 			continue
 		}
 		set := set
-		if c.origin != nil && slices.Contains(plain.Tags, "proxy") {
+		if c.origin != nil && slices.Contains(b.plain.Tags, "proxy") {
 			set = append(set, tree.Setting{Path: "target.origin", Value: c.where(beyond)})
 		}
-		s, err := scenario.Parse(src, name, scenario.ParseOptions{Env: nothing, Limit: c.limit.String(),
+		s, err := scenario.Parse(b.src, b.name, scenario.ParseOptions{Env: nothing, Limit: c.limit.String(),
 			Target: endpoint, Partition: c.partition, Set: set, Promises: c.promises, Keys: c.keys})
 		if err != nil {
 			return nil, fmt.Errorf("rlchecktest: %w", err)
@@ -264,3 +255,34 @@ func (c *config) scenarios(endpoint, patience string) (out []*scenario.Scenario,
 	}
 	return out, nil
 }
+
+// bundle is a bundled scenario: its file, and what it says without options.
+type bundle struct {
+	name  string
+	src   []byte
+	plain *scenario.Scenario
+}
+
+// nothing is an empty environment.
+func nothing(string) (string, bool) { return "", false }
+
+// bundled returns the bundled scenarios. They are read once.
+var bundled = sync.OnceValues(func() (all []bundle, err error) {
+	names, err := fs.Glob(scenarios.FS, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	more, _ := fs.Glob(scenarios.FS, "more/*.yaml") // the pattern is good
+	for _, name := range append(names, more...) {
+		src, err := fs.ReadFile(scenarios.FS, name)
+		if err != nil {
+			return nil, err
+		}
+		plain, err := scenario.Parse(src, name, scenario.ParseOptions{Env: nothing})
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, bundle{name, src, plain})
+	}
+	return all, nil
+})
