@@ -55,12 +55,23 @@ func (l Limit) Judge(requests []Request, how ...Option) Judgement {
 	if len(l.kinds) == 0 {
 		return Judgement{Limit: l, Reason: Malformed, Detail: "the limit is empty (ParseLimit makes one)"}
 	}
+	whole := o.checkOptions()
+	if len(l.kinds) == 1 {
+		whole.Hint = true
+		return judged(l, tl, l.kinds[0], whole)
+	}
+	quick := whole // most kinds fail, and nothing is told of what they measure
+	quick.SkipMeasure = true
 	var all []Judgement
 	for _, kind := range l.kinds {
-		all = append(all, judged(l, tl, kind, o, len(l.kinds) == 1))
-		if all[len(all)-1].Verdict == Pass {
-			return all[len(all)-1]
+		one := judged(l, tl, kind, quick)
+		if one.Verdict != Fail {
+			one = judged(l, tl, kind, whole)
 		}
+		if one.Verdict == Pass {
+			return one
+		}
+		all = append(all, one)
 	}
 	return together(l, all)
 }
@@ -93,9 +104,6 @@ func together(l Limit, all []Judgement) Judgement {
 	if i := slices.IndexFunc(all, func(j Judgement) bool { return j.Verdict == Inconclusive }); i >= 0 {
 		return all[i]
 	}
-	if len(all) == 1 {
-		return all[0]
-	}
 	out := Judgement{Limit: l, Verdict: Fail}
 	text := []string{"no kind of limit explains the recording:"}
 	for _, j := range all {
@@ -109,9 +117,9 @@ func together(l Limit, all []Judgement) Judgement {
 	return out
 }
 
-// checkOptions are those of the command, which measures and explains.
-func (o options) checkOptions(hint bool) check.Options {
-	out := check.Options{Conformance: result.Exact, Shared: o.shared, Hint: hint}
+// checkOptions are those of the command, without its search for what would explain a FAIL.
+func (o options) checkOptions() check.Options {
+	out := check.Options{Conformance: result.Exact, Shared: o.shared}
 	if o.atMost {
 		out.Conformance = result.UpperBound
 	}

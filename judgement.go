@@ -135,9 +135,9 @@ func (j Judgement) String() string {
 }
 
 // judged judges a recording by one kind of limit.
-func judged(l Limit, tl *timeline.Timeline, kind spec.Limit, o options, hint bool) Judgement {
+func judged(l Limit, tl *timeline.Timeline, kind spec.Limit, o check.Options) Judgement {
 	out := Judgement{Limit: l, Kind: kind.String()}
-	j, err := check.Judge(tl, kind, o.checkOptions(hint))
+	j, err := check.Judge(tl, kind, o)
 	if err != nil {
 		out.Reason, out.Detail = SearchLimit, err.Error()
 		return out

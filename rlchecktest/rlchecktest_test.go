@@ -151,7 +151,8 @@ func TestAnyKindOfLimitWillDo(t *testing.T) {
 	x := run(30, func(c *config, h http.Handler) iter.Seq[shown] {
 		return c.inBubble(t, true, func() http.Handler { return h })
 	})
-	if x.verdict != failed || strings.Count(x.text, "\n  as ") < 10 || !strings.Contains(x.text, "requests allowed within") {
+	if x.verdict != failed || strings.Count(x.text, "\n  as ") < 10 ||
+		!strings.Contains(x.text, "requests allowed within") {
 		t.Errorf("%v: %s", x.verdict, x.text)
 	}
 }
