@@ -21,13 +21,13 @@
 // process.
 //
 // A handler that was built before the test and starts no goroutine may be given to Handler, and to several
-// tests. The clock of the bubble starts at the present, and goes on from one bubble to the next, so times that
-// the handler has read stay in the past.
+// tests. The clock of the bubble starts at the present, and goes on from one bubble to the next, so times
+// that the handler has read stay in the past.
 //
 // A handler that starts goroutines or timers (to remove old clients, to refill) must be built in the bubble,
-// by the function that is given to Make: what runs outside keeps real time, and virtual hours pass without it.
-// If such goroutines exist, and a Fail may be their work, it is reported as Inconclusive, with the line that
-// started them.
+// by the function that is given to Make: what runs outside keeps real time, and virtual hours pass without
+// it. If such goroutines exist, and a Fail may be their work, it is reported as Inconclusive, with the line
+// that started them.
 //
 // What cannot be in a bubble: a store behind a socket (Redis, a database), whose clock is real, and a
 // server that is no net/http handler (fasthttp, fiber), although their limiters may be tried behind an

@@ -412,6 +412,9 @@ func TestBreaker(t *testing.T) {
 			"28 a / 429 key=4\n1100 a / 200 key=4", pass},
 		{"an admission closes it", three[:len(three)-len("20 a / 429 key=3\n")] +
 			"14 a / 200 key=5 took=50\n20 a / 429 key=3\n100 a / 200 key=6\n1100 a / 200 key=4", pass},
+		{"three more denials open it again", three[:len(three)-len("20 a / 429 key=3\n")] +
+			"14 a / 200 key=5 took=50\n20 a / 429 key=3\n70 a / 429 key=6\n80 a / 429 key=7\n" +
+			"90 a / 429 key=8\n200 a / 200 key=9\n1100 a / 200 key=4", fail},
 		{"a probe opens it again", three + "1030 a / 429 key=4\n1500 a / 200 key=5", fail},
 	} {
 		_, claims := JudgeClients(read(t, x.text), ClientOptions{Breaker: Breaker{3, time.Second}})
