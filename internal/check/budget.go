@@ -10,6 +10,8 @@ const (
 	// windowWork is how many observations the bounds may judge to find one end of the lengths of a window.
 	// With a quarter of it, a right counter that was overloaded tenfold stays unresolved.
 	windowWork = 1 << 24
+	// brokenWindowWork is windowWork of a partition that fails. Its lengths only suggest another limit.
+	brokenWindowWork = windowWork >> 5
 	// gaugeWork is how many observations the bounds may judge for one value of a measured parameter, if the
 	// phase is not known.
 	gaugeWork = 1 << 21

@@ -124,7 +124,7 @@ type Gauge struct {
 	History *history.History
 	Box     history.Interval
 	Ask     *limiter.Scratch
-	// broken: the partition fails. The lengths of its windows only suggest another limit.
+	// broken: the partition fails.
 	broken bool
 	// last is the latest search for a phase. Its lists are used again.
 	last *PhaseSearch

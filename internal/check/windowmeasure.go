@@ -81,8 +81,12 @@ type windowSearch struct {
 func (s *windowSearch) end(b lengths, longest bool) int64 {
 	s.longest, s.best = longest, b.sizes.To+1
 	s.budget = s.leastBoxes()
-	if !s.Case.Frugal && !s.broken {
-		s.budget = max(s.Case.share(windowWork, len(s.Gauge.History.All))/(len(s.h.All)+64), s.budget)
+	work := windowWork
+	if s.broken {
+		work = brokenWindowWork
+	}
+	if !s.Case.Frugal {
+		s.budget = max(s.Case.share(work, len(s.Gauge.History.All))/(len(s.h.All)+64), s.budget)
 	}
 	if longest {
 		s.best = b.sizes.From - 1
