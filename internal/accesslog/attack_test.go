@@ -168,7 +168,7 @@ var mishaps = []struct {
 	}},
 }
 
-// wraps are what stands around lines, or a whole file.
+// envelopes are what stands around lines.
 var envelopes = []struct {
 	name string
 	line func(string) string
