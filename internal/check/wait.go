@@ -2,6 +2,7 @@ package check
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"time"
 
@@ -23,33 +24,50 @@ func LongestWaits(tl *timeline.Timeline, limit spec.Limit) map[int]time.Duration
 	}
 	for _, part := range tl.ByPartition() {
 		for _, p := range limit {
-			addWaits(waits, p, tl.Header, part.Observations)
+			addWaits(waits, p, tl, part.Observations)
 		}
 	}
 	return waits
 }
 
 // addWaits raises waits to those of the denials of one partition under one policy.
-func addWaits(waits map[int]time.Duration, p spec.Policy, h timeline.Header, obs []timeline.Observation) {
-	counted := countedIn(p, h, obs)
+func addWaits(waits map[int]time.Duration, p spec.Policy, tl *timeline.Timeline,
+	obs []timeline.Observation) {
+	counted, debts := countedIn(p, tl.Header, obs), map[int]time.Duration{}
+	if p.Charge == spec.ChargeCompletion && p.Bucketed() {
+		w := history.Widen(tl.Header, p.Tick, p.TickSet)
+		debts = limiter.LongestDebts(p, history.New(history.Observations(obs), w, int64(tl.End()),
+			history.StayOf(p)))
+	}
 	for i := range obs {
 		if o := &obs[i]; o.Outcome == timeline.Denied {
-			waits[o.Seq] = max(waits[o.Seq], longestWait(p, h, o, counted))
+			waits[o.Seq] = max(waits[o.Seq], longestWait(p, tl.Header, o, counted, debts))
 		}
 	}
 }
 
-// longestWait bounds the wait under one policy.
-func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation, s counted) time.Duration {
+// longestWait bounds the wait under one policy. debts has those of a bucket that may be in debt. It is the
+// longest time of all where no time is surely enough.
+func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation, s counted,
+	debts map[int]time.Duration) time.Duration {
 	w := history.Widen(h, p.Tick, p.TickSet)
 	slack := time.Duration(w.Left+w.Right) + p.LongestBan() + 2*h.Drift(max(o.FirstByte, o.Sent))
 	if p.Charge == spec.ChargeCompletion { // after the last charge it is as if charged at once
-		slack += p.HoldMost + p.Rate.Per
+		slack += p.HoldMost
 	}
-	if p.Fixed() {
+	if p.Charge == spec.ChargeCompletion && p.HasWindow() { // in a window that begins meanwhile
+		slack += p.Rate.Per
+	}
+	debt, known := debts[o.Seq]
+	switch {
+	case p.Fixed():
 		return min(untilWindowEnds(p, h, o), s.windowLeft(p, o)) + slack
+	case known:
+		return debt + slack
+	case p.Charge == spec.ChargeCompletion && p.Bucketed(), p.Asks(o.Cost) > p.Full():
+		return math.MaxInt64
 	}
-	return p.UntilRoom(o.Cost) + slack
+	return p.UntilRoom(p.Asks(o.Cost)) + slack
 }
 
 // untilWindowEnds returns the time from the earliest decision of o to the end of its window. It is a whole

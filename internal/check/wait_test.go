@@ -89,3 +89,64 @@ func waitsHold(t *testing.T, name string, limit spec.Limit, seed uint64) (less i
 	}
 	return less
 }
+
+// TestNoTrueWaitIsTooLong: the wait that a right limiter states, also while it is in debt, is never above the
+// longest wait that the recording allows. An answer that tells no cost leaves no such bound for a bucket.
+func TestNoTrueWaitIsTooLong(t *testing.T) {
+	judged := 0
+	for _, text := range append(settledSpecs, completionSpecs...) {
+		limit := mustLimit(t, text)
+		for seed := range uint64(fewer(t, 300)) {
+			r := rand.New(rand.NewPCG(seed, 9))
+			l, err := reference.NewLimit(knownLimit(r, limit))
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl, waits := inDebt(r, l, int64(promised(limit).HoldLeast), int64(promised(limit).HoldMost))
+			for seq, longest := range LongestWaits(tl, limit) {
+				if judged++; waits[seq] > longest {
+					t.Fatalf("%s, seed %d: denial #%d waits for %s, and at most %s is possible", text, seed,
+						seq, waits[seq], longest)
+				}
+			}
+		}
+	}
+	if judged < 1000 {
+		t.Errorf("got %d denials with a bound, want more", judged)
+	}
+}
+
+// inDebt records what l decides for random requests whose answers take least to most nanoseconds, and how
+// long each denied one would have to wait. most=0: it is not known.
+func inDebt(r *rand.Rand, l reference.Limiter, least, most int64) (*timeline.Timeline,
+	map[int]time.Duration) {
+	tl, waits, state := &timeline.Timeline{}, map[int]time.Duration{}, l.Init()
+	var open []timeline.Observation
+	for at := range time.Duration(150) {
+		for i := 0; i < len(open); i++ {
+			if open[i].Done == at {
+				state = reference.Complete(l, state, at, open[i].Cost)
+				open = append(open[:i], open[i+1:]...)
+				i--
+			}
+		}
+		if r.IntN(3) > 0 {
+			continue
+		}
+		o := timeline.Observation{Answered: true, Sent: at - time.Duration(r.IntN(3)), FirstByte: at + 1,
+			Arrival: timeline.Arrival{Seq: len(tl.Observations), Cost: 1 + r.Int64N(9)*r.Int64N(2)},
+			Outcome: timeline.Denied}
+		var d reference.Decision
+		if state, d = l.Step(state, at, o.Cost); d.Allow {
+			took := max(1, least+r.Int64N(max(most, least+3)-least+1))
+			o.Outcome, o.Done = timeline.Allowed, at+time.Duration(took)
+			open = append(open, o)
+		} else if waits[o.Seq] = d.RetryAfter; d.RetryAfter == reference.Never {
+			delete(waits, o.Seq)
+		}
+		tl.Observations = append(tl.Observations, o)
+	}
+	slices.SortStableFunc(tl.Observations, timeline.BySent)
+	tl.Header.Ended = tl.End()
+	return tl, waits
+}

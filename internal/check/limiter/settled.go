@@ -2,6 +2,7 @@ package limiter
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -238,4 +239,28 @@ func (m *debtMeter) Excess(t int64) int64 {
 		at = max(at, t*m.N)
 	}
 	return max(at+m.pending*m.Per-t*m.N, 0) - (m.Burst-1)*m.Per
+}
+
+// LongestDebts returns, by Seq of each denial of h, the longest time from its decision until the bucket p has
+// room for it, if nothing else arrives. Each request is charged from its decision on: a later charge of it
+// makes no longer wait, beside the time until it comes. Denials for which no time is surely enough are
+// missing.
+func LongestDebts(p spec.Policy, h *history.History) map[int]time.Duration {
+	b, waits := NewBucket(p), map[int]time.Duration{}
+	events := slices.Clone(h.Possible)
+	for i := range events {
+		ev := &events[i]
+		_, most := ev.Settles()
+		if ev.Cost, ev.End = max(most, p.Reserve), max(ev.Until(), ev.Since()); p.Unit == spec.UnitRequest {
+			ev.Cost = 1
+		}
+	}
+	m := newDebtMeter(b, history.Of(events))
+	for _, i := range history.OrderByEnd(h.Denied) {
+		d := &h.Denied[i]
+		if over := m.Excess(d.End) + (d.Cost-1)*b.Per; over < endless {
+			waits[d.Seq] = time.Duration(max(0, -history.FloorDiv(-over, b.N)) + d.End - d.Start)
+		}
+	}
+	return waits
 }
