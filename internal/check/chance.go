@@ -45,6 +45,25 @@ func (c *Case) chance(p *Part) (asked, tested bool) {
 	return tested || c.overAdmits(p, sent), tested
 }
 
+// heldFor returns the least time that answers take, if p could have failed had the limit said it (hold=A..).
+// It is 0 if not. Without it an answer may be charged as soon as it is admitted, and forgotten when it ends.
+func (c *Case) heldFor(p *Part) time.Duration {
+	limit, lasts, changed := slices.Clone(c.Limit), p.shortest(), false
+	for i, x := range limit {
+		if x.Charge == spec.ChargeCompletion && x.HoldLeast == 0 && (x.HoldMost == 0 || x.HoldMost >= lasts) {
+			limit[i].HoldLeast, changed = lasts, lasts > 0
+		}
+	}
+	twin := *c
+	if twin.Limit, twin.declared = limit, limit; !changed {
+		return 0
+	}
+	if _, tested := twin.chance(p); !tested {
+		return 0
+	}
+	return lasts
+}
+
 // shortest returns how long the quickest admitted request took until it was complete, 0 without one. A denied
 // one would have been in flight as long, had it been admitted.
 func (p *Part) shortest() (least time.Duration) {
@@ -100,16 +119,116 @@ func (c *Case) overAdmits(p *Part, change func(*history.Observation)) bool {
 	for i := range obs {
 		change(&obs[i])
 	}
-	twin := *c
-	twin.O = Options{Conformance: result.UpperBound, SkipMeasure: true}
-	twin.Quick, twin.BoundsOnly, twin.Few, twin.work = true, true, fewBoxes, 0
-	x := &Part{Partition: history.Partition{Name: p.Name, Obs: obs, Seen: p.Seen}}
-	twin.prepare(x)
-	twin.Parts = []*Part{x}
-	if twin.Judge(); len(x.Findings) > 0 || len(obs) == len(p.Obs) {
-		return len(x.Findings) > 0
+	if refuted := c.boundsRefute(p, obs, c.Limit, result.UpperBound); refuted || len(obs) == len(p.Obs) {
+		return refuted
 	}
 	later := *p
 	later.Obs = p.Obs[len(obs)/2:] // what they are refuted by alone, they are refuted by together
 	return c.overAdmits(&later, change)
+}
+
+// boundsRefute tells whether the bounds of a limit refute p, had it these observations.
+func (c *Case) boundsRefute(p *Part, obs []history.Observation, l spec.Limit, mode result.Conformance) bool {
+	twin := *c
+	twin.Limit, twin.declared = l, l
+	twin.O = Options{Conformance: mode, SkipMeasure: true}
+	twin.Quick, twin.BoundsOnly, twin.Few, twin.work = true, true, fewBoxes, 0
+	x := &Part{Partition: history.Partition{Name: p.Name, Obs: obs, Seen: p.Seen}}
+	twin.prepare(x)
+	twin.Parts = []*Part{x}
+	twin.Judge()
+	return len(x.Findings) > 0
+}
+
+// miscount is a wrong way to count what answers cost. cost returns what an answer is then counted. dearest is
+// the most that any answer cost. nil: the answers are counted right. policy edits the limit.
+type miscount struct {
+	what   string
+	cost   func(told, dearest int64, p spec.Policy) int64
+	policy func(spec.Policy) spec.Policy
+}
+
+// miscounts are the wrong ways of timeline.Terms.Against, by the names of the faults that have them.
+var miscounts = map[string]miscount{
+	"tokens-one-each": {what: "charges one unit for each answer",
+		cost: func(int64, int64, spec.Policy) int64 { return 1 }},
+	"huge-answer-free": {what: "charges nothing for an answer over the whole budget",
+		cost: func(told, _ int64, p spec.Policy) int64 {
+			if told > p.Full() {
+				return p.Reserve
+			}
+			return told
+		}},
+	"free-answers-charged": {what: "charges an answer that cost nothing",
+		cost: func(told, dearest int64, _ spec.Policy) int64 {
+			if told == 0 {
+				return dearest
+			}
+			return told
+		}},
+	"estimate-never-settled": {what: "never settles its estimate",
+		cost: func(_, _ int64, p spec.Policy) int64 { return p.Reserve }},
+	"reserve-never-released": {what: "gives no reserve back",
+		cost: func(told, _ int64, p spec.Policy) int64 { return max(told, p.Reserve) }},
+	"budget-off-by-one": {what: "admits one more when exactly the budget is spent",
+		policy: func(p spec.Policy) spec.Policy {
+			if p.HasWindow() && p.Charge == spec.ChargeCompletion && p.Reserve == 0 {
+				return p.WithFull(p.Full() + 1)
+			}
+			return p
+		}},
+	"reserve-unchecked": {what: "reserves nothing",
+		policy: func(p spec.Policy) spec.Policy { p.Reserve = 0; return p }},
+}
+
+// Miscounts tells whether a name is that of a wrong way to count costs.
+func Miscounts(name string) bool { return miscounts[name].what != "" }
+
+// apart returns from which wrong ways to count costs p tells the target, and from which it does not, though
+// its costs are other ones then. What the target did must contradict a limiter that counts so.
+//
+//	budget 100       costs of 60 and 60, then a denial
+//	one unit each    at most 2 of 100 were used: the denial contradicts it
+func (c *Case) apart(p *Part) (apart, blurred []string) {
+	k := slices.IndexFunc(c.Limit, func(x spec.Policy) bool {
+		return x.Charge == spec.ChargeCompletion && x.Unit != spec.UnitRequest
+	})
+	if k < 0 || len(p.Obs) > someObservations {
+		return nil, nil
+	}
+	var dearest int64
+	for _, of := range c.Parts {
+		for i := range of.Obs {
+			dearest = max(dearest, of.Obs[i].Cost)
+		}
+	}
+	mode := c.O.Conformance
+	if c.O.Shared {
+		mode = result.UpperBound
+	}
+	for _, name := range c.Rec.Header.Judged.Against {
+		m := miscounts[name]
+		limit, obs, changed := slices.Clone(c.Limit), slices.Clone(p.Obs), false
+		if m.policy != nil {
+			limit[k] = m.policy(limit[k])
+			changed = limit[k] != c.Limit[k]
+		}
+		for i := range obs {
+			o := &obs[i]
+			if m.cost == nil || o.Outcome != timeline.Allowed || o.Cost == timeline.CostUnknown {
+				continue
+			}
+			told := o.Cost
+			o.Cost = m.cost(told, dearest, c.Limit[k])
+			changed = changed || o.Cost != told
+		}
+		switch {
+		case !changed:
+		case c.boundsRefute(p, obs, limit, mode):
+			apart = append(apart, m.what)
+		default:
+			blurred = append(blurred, m.what)
+		}
+	}
+	return apart, blurred
 }

@@ -239,6 +239,10 @@ var completionSpecs = []string{
 	"leaky-bucket,rate=1/3ns,burst=3,reserve=3,hold=2ns..4ns",
 	"fixed-window,rate=4/16ns,phase=3ns,reserve=2,hold=1ns..6ns",
 	"fixed-window,rate=5/18ns,align=unknown,reserve=3,hold=0s..5ns,linger=1ns",
+	"fixed-window,rate=2/14ns,align=first,charge=completion,hold=2ns..5ns",
+	"fixed-window,rate=3/16ns,align=first,charge=completion,hold=0s..,linger=1ns",
+	"fixed-window,rate=4/16ns,align=first,reserve=2,hold=1ns..6ns",
+	"fixed-window,rate=5/18ns,align=first,reserve=3,hold=0s..,linger=1ns",
 	"fixed-window,rate=2/14ns,phase=3ns,unit=request + token-bucket,rate=1/3ns,burst=3," +
 		"charge=completion,hold=1ns..5ns",
 	"token-bucket,rate=1/9ns,burst=2,unit=request + fixed-window,rate=3/16ns,phase=3ns,reserve=2," +

@@ -66,6 +66,10 @@ func (c *Case) Verdict(p *Part) result.PartitionVerdict {
 	if len(v.Findings) == 0 && !c.Quick {
 		v.Asked, v.Tested = c.chance(p)
 		v.Returned, v.Remembered, v.Others = c.comeback(p)
+		v.Apart, v.Blurred = c.apart(p)
+		if v.Asked && !v.Tested {
+			v.Held = c.heldFor(p)
+		}
 	}
 	switch {
 	case len(v.Findings) > 0:

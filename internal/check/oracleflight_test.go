@@ -74,7 +74,9 @@ func amendedBy(by machine, m memory, t, n int64) memory {
 		return units{b.quota, b.keep, true}.after(m, t, n, false)
 	case fixedCount:
 		m = b.at(m, t)
-		m[1] = max(m[1]+n, 0)
+		if m[1] = max(m[1]+n, 0); b.first && m[0] == unborn && m[1] > 0 {
+			m[0] = t
+		}
 		return m
 	case twoCounts:
 		m = b.at(m, t)

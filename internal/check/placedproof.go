@@ -42,13 +42,16 @@ func lastSilence(h *history.History, found []*limiter.Breach, memory int64, pol 
 			first = min(first, br.Events[i].Start)
 		}
 	}
+	if pol.Completes() { // what was decided may be charged later
+		memory = history.Later(memory, history.StayOf(pol).Most)
+	}
 	at, until := 0, history.MinTime
 	for i := range h.All {
 		ev := &h.All[i]
 		if ev.Start > first {
 			break
 		}
-		if i > 0 && ev.Start > until+memory {
+		if i > 0 && ev.Start > history.Later(until, memory) {
 			at = i
 		}
 		until = max(until, ev.End)

@@ -24,6 +24,8 @@ func Placers(h *history.History, pol spec.Policy) []history.Event {
 			return nil
 		}
 		out = Chain(h.Counted(all), int64(pol.Rate.Per))
+	case pol.Completes(): // each may have been charged first
+		out = h.Admitted
 	case pol.Windowed():
 		out = openers(h, limiter.NewFirst(pol))
 	}

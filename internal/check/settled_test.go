@@ -28,6 +28,10 @@ var settledSpecs = []string{
 	"leaky-bucket,rate=2/15ns,burst=5,reserve=3,hold=1ns..,linger=0s",
 	"fixed-window,rate=4/40ns,phase=3ns,reserve=2,hold=2ns..2ns",
 	"fixed-window,rate=5/30ns,phase=3ns,reserve=3,hold=1ns..,linger=0s",
+	"fixed-window,rate=3/50ns,align=first,charge=completion,hold=2ns..2ns",
+	"fixed-window,rate=4/30ns,align=first,charge=completion,hold=1ns..,linger=0s",
+	"fixed-window,rate=4/40ns,align=first,reserve=2,hold=2ns..2ns",
+	"fixed-window,rate=5/30ns,align=first,reserve=3,hold=1ns..,linger=0s",
 	"fixed-window,rate=3/40ns,phase=3ns,unit=request + token-bucket,rate=1/9ns,burst=3,charge=completion," +
 		"hold=1ns..1ns",
 }

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"slices"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
@@ -13,6 +14,18 @@ var tokenFaults = []Fault{
 		Sentence: "charges one token for each request, whatever its answer tells",
 		Citation: "https://github.com/wso2/api-platform/issues/2932",
 		fits:     settles, settles: func(bill) int64 { return 1 },
+	},
+	{
+		Name: "budget-off-by-one", Class: "A8",
+		Sentence: "admits one more request when exactly the budget is spent",
+		Citation: "https://github.com/api7/aisix/issues/950",
+		fits:     settlesWindows,
+		policy: func(p spec.Policy) spec.Policy {
+			if p.Unit == spec.UnitRequest {
+				return p
+			}
+			return p.WithFull(p.Full() + 1)
+		},
 	},
 	{
 		Name: "estimate-never-settled", Class: "A18",
@@ -104,6 +117,17 @@ func settles(l spec.Limit) string {
 	return "it needs a limit with charge=completion or reserve=N"
 }
 
+// settlesWindows demands a policy that is full when exactly its quota is charged, and stays so.
+func settlesWindows(l spec.Limit) string {
+	for _, p := range l {
+		if p.Charge == spec.ChargeCompletion && p.Reserve == 0 && p.Unit != spec.UnitRequest &&
+			p.HasWindow() {
+			return ""
+		}
+	}
+	return "it needs a window with charge=completion and without a reserve"
+}
+
 // reserves demands a policy that reserves an estimate.
 func reserves(l spec.Limit) string {
 	if slices.ContainsFunc(l, func(p spec.Policy) bool { return p.Reserve > 0 }) {
@@ -112,14 +136,18 @@ func reserves(l spec.Limit) string {
 	return "it needs a limit with reserve=N"
 }
 
-// paysLater demands a policy that settles, and for which it matters whether denied requests count: a full
-// fixed window stays full.
+// paysLater demands a policy that settles, and for which it matters within seconds whether denied requests
+// count: a full fixed window stays full, and what was spent is given back.
 func paysLater(l spec.Limit) string {
 	for _, p := range l {
-		if p.Charge == spec.ChargeCompletion && (!p.Fixed() || len(l) > 1 && p.Rate.Per != l[0].Rate.Per) {
+		soon := p.Bucketed() && p.UntilBack(p.Full()/60+p.Reserve) <= time.Second ||
+			!p.Fixed() && p.Rate.Per <= time.Second
+		shorter := len(l) > 1 && l[0].Unit == spec.UnitRequest && l[0].Rate.Per <= time.Second &&
+			p.Rate.Per > l[0].Rate.Per
+		if p.Charge == spec.ChargeCompletion && (soon || shorter) {
 			return ""
 		}
 	}
-	return "it needs a bucket, a log or a counter with charge=completion or reserve=N, or a second limit " +
-		"with a shorter window"
+	return "it needs a bucket that fills in a minute, a log or a counter of a second, or requests a " +
+		"second beside a longer window of tokens, with charge=completion or reserve=N"
 }

@@ -65,7 +65,7 @@ func (t *Target) serves(ruling Ruling, u usage) time.Duration {
 // bill is what an answer is charged by.
 type bill struct {
 	// told is what the answer tells, stated what the request asked for. reserve and quota are those of the
-	// policy that settles.
+	// least policy that settles.
 	told, stated, reserve, quota int64
 	stream                       bool
 }
@@ -80,7 +80,7 @@ func (t *Target) settling(ruling Ruling, cost int64, u usage) func() {
 		done = true
 		b := bill{told: u.told, stated: cost, stream: u.stream}
 		for _, p := range t.opts.Limit {
-			if p.Charge == spec.ChargeCompletion {
+			if p.Charge == spec.ChargeCompletion && (b.quota == 0 || p.Full() < b.quota) {
 				b.reserve, b.quota = p.Reserve, p.Full()
 			}
 		}
@@ -119,14 +119,20 @@ func (a *answer) complete(w http.ResponseWriter, r *http.Request, u usage, settl
 	fmt.Fprint(w, `data: {"choices":[],`, tells, "}\n\ndata: [DONE]\n\n")
 }
 
-// setBudgets sets the fields that state each policy by what it counts.
+// setBudgets sets the fields that state the policies by what they count: of several, the one that has least.
 func (a *answer) setBudgets() {
-	t := a.target
+	t, tightest := a.target, map[string]int{}
 	for i, v := range a.ruling.Views {
-		counts, p := "Tokens", t.opts.Limit[i]
-		if p.Unit == spec.UnitRequest {
+		counts := "Tokens"
+		if t.opts.Limit[i].Unit == spec.UnitRequest {
 			counts = "Requests"
 		}
+		if k, seen := tightest[counts]; !seen || v.Remaining < a.ruling.Views[k].Remaining {
+			tightest[counts] = i
+		}
+	}
+	for counts, i := range tightest {
+		v, p := a.ruling.Views[i], t.opts.Limit[i]
 		reset := time.Duration(ceilMS(v.Reset-(a.now-a.ruling.At))) * time.Millisecond
 		limit, left := strconv.FormatInt(p.Full(), 10), strconv.FormatInt(max(0, v.Remaining), 10)
 		if t.dialect.openAI {

@@ -20,6 +20,7 @@ var streamed = as(func(r *request) { r.body = `{"stream": true}` })
 // budgetSights show the faults of gateways that learn what a request costs from its answer.
 var budgetSights = []sight{
 	{fault: "tokens-one-each", spec: settled, steps: do(costing(4), burst(5)), right: "3", wrong: "5"},
+	{fault: "budget-off-by-one", spec: settled, steps: do(costing(10), burst(2)), right: "1", wrong: "2"},
 	{fault: "estimate-never-settled", spec: reserved, steps: do(costing(9), burst(3)), right: "1",
 		wrong: "2"},
 	{fault: "reserve-never-released", spec: reserved, steps: do(costing(1), burst(5)), right: "5",

@@ -8,7 +8,7 @@ import (
 // fixedWindow admits quota units in each window. Windows are half-open: one ends where the next begins.
 //
 //	AlignClock, AlignPhase    ...[P, P+W)[P+W, P+2W)...       P a phase, W the window
-//	AlignFirst                [a, a+W)   none   [b, b+W)...   a, b requests that found no window open
+//	AlignFirst                [a, a+W)   none   [b, b+W)...   a, b the first that is counted, no window open
 //
 // A window that requests refresh ends W after the last of them:
 //
@@ -81,8 +81,10 @@ func (w *fixedWindow) view(s windowState) (int64, time.Duration) {
 	return max(0, w.quota-s.used), w.grid.window - s.into
 }
 
-// amend changes the count, which may then exceed the quota.
+// amend changes the count, which may then exceed the quota. What is counted while no window is open opens
+// one.
 func (w *fixedWindow) amend(s windowState, units int64) windowState {
-	s.used, s.open = amended(s.used, units), true
+	s.used = amended(s.used, units)
+	s.open = s.open || s.used > 0
 	return s
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
@@ -29,11 +30,17 @@ type PartitionVerdict struct {
 	// so that admitting all of it would have failed.
 	Asked  bool `json:"asked"`
 	Tested bool `json:"tested"`
+	// Held is the least time that its answers took, if it would be tested by a limit that says so.
+	Held time.Duration `json:"held_ns,omitempty"`
 	// Returned: it came back after an event that may have made the target forget it, or after so many Others.
 	// Remembered: each time, a limiter that had forgotten it would have failed.
 	Returned   bool `json:"returned,omitempty"`
 	Remembered bool `json:"remembered,omitempty"`
 	Others     int  `json:"others,omitempty"`
+	// Blurred are wrong ways to count costs from which the recording does not tell the target, though its
+	// costs are such that it could. Apart are those from which it does. Each is what such a gateway does.
+	Blurred []string `json:"blurred,omitempty"`
+	Apart   []string `json:"apart,omitempty"`
 	// Search is the work of the exact search in this partition. The zero value: nothing was searched.
 	Search Search `json:"search,omitzero"`
 }
@@ -149,16 +156,31 @@ func Merge(js []*Judgement) *Judgement {
 // after something that may have made the target forget them, a Pass also needs one that shows it, and rests
 // on these.
 func (j *Judgement) Chances() Chances {
-	asked, tested, returned, remembered, others := 0, 0, 0, 0, 0
+	asked, tested, returned, remembered, others, held := 0, 0, 0, 0, 0, time.Duration(0)
 	for i := range j.Partitions {
 		p := &j.Partitions[i]
 		asked, tested = asked+one(p.Asked), tested+one(p.Tested)
 		returned, remembered = returned+one(p.Returned), remembered+one(p.Remembered)
-		others = max(others, p.Others)
+		others, held = max(others, p.Others), max(held, p.Held)
 	}
 	over := Chances{Seen: tested, Demanded: max(1, (asked+1)/2),
 		Of: "clients that were answered more often than the limit admits"}
-	if returned == 0 || over.Short() != "" {
+	if held > 0 && over.Short() != "" {
+		over.Of += fmt.Sprintf(" (a charge may come at any time before an answer ends: declare hold=%s.. if "+
+			"none takes less)", held.Truncate(10*time.Millisecond))
+	}
+	if over.Short() != "" {
+		return over
+	}
+	for i := range j.Partitions {
+		for _, wrong := range j.Partitions[i].Blurred {
+			if !slices.ContainsFunc(j.Partitions,
+				func(p PartitionVerdict) bool { return slices.Contains(p.Apart, wrong) }) {
+				return Chances{Demanded: 1, Of: "clients that tell the target from a gateway that " + wrong}
+			}
+		}
+	}
+	if returned == 0 {
 		return over
 	}
 	back := Of(remembered, "clients that came back before their quota did")

@@ -159,8 +159,9 @@ var subjects = []struct {
 		func(l spec.Limit) bool { return some(settles)(l) || countsBoth(l) }},
 	{TokenLimits, "requests and tokens that are both limited", "fixed-window,rate=60/1m,unit=request + " +
 		"fixed-window,rate=10000/1m,charge=completion,linger=1s", countsBoth},
-	{Reserves, "estimates that are reserved", "fixed-window,rate=10000/1m,reserve=500,linger=1s",
-		some(func(p spec.Policy) bool { return p.Reserve > 0 })},
+	{Reserves, "estimates that are reserved, of a fortieth of the budget or more",
+		"fixed-window,rate=10000/1m,reserve=500,linger=1s",
+		some(func(p spec.Policy) bool { return p.Reserve > 0 && p.Reserve >= p.Full()/40 })},
 }
 
 // settles tells whether a policy counts the cost of an answer when it is complete.

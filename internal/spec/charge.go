@@ -82,7 +82,7 @@ func (b *builder) checkCharge(in family) {
 	}
 	refuse("count", p.Count != CountAdmitted, "only admitted requests are counted")
 	refuse("start", p.Start != StartFull, "a bucket starts full")
-	refuse("align", p.Align == AlignFirst, "no request opens a window")
+	refuse("refresh", p.Refreshes(), "no request restarts a window")
 	refuse("zone", p.Align == AlignCalendar, "windows have one length")
 	refuse("rate", p.Align == AlignCalendar, "windows have one length")
 	refuse("slots", p.Slots > 1, "a window is counted as a whole")

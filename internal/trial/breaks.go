@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -70,4 +71,10 @@ func breaks(s *scenario.Scenario, tl *timeline.Timeline) (out []timeline.Break) 
 		out = append(out, b)
 	}
 	return out
+}
+
+// miscounts returns the faults that a scenario is there for which count costs in a wrong way.
+func miscounts(s *scenario.Scenario) []string {
+	return slices.DeleteFunc(slices.Clone(s.Catches),
+		func(name string) bool { return !check.Miscounts(name) })
 }

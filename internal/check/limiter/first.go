@@ -2,8 +2,10 @@ package limiter
 
 import (
 	"slices"
+	"sort"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -161,6 +163,45 @@ func (f First) seats(evs []history.Event, open []Opening) func(i int) Seat {
 		}
 		return Seat{int64(min(lo, hi-1)), int64(hi - 1), ev.Cost, ev.End}
 	}
+}
+
+// seat returns the windows lo..hi in one of which an event of [start, end] lies, and in no other one. It is
+// seats for events in any order.
+func (f First) seat(open []Opening, start, end int64) (lo, hi int) {
+	hi = sort.Search(len(open), func(k int) bool { return open[k].From > end }) - 1
+	lo = sort.Search(len(open), func(k int) bool {
+		return open[k].To == history.MaxTime || start < open[k].To+f.SizeTo
+	})
+	return min(lo, hi), hi
+}
+
+// sureWindow returns the window that surely is the open one at all instants of [start, end] at which one is
+// open. ok=false: there is none, or no window need be open.
+func (f First) sureWindow(open []Opening, start, end int64) (k int, ok bool) {
+	k = sort.Search(len(open), func(k int) bool { return open[k].From > start }) - 1
+	return k, k >= 0 && end < open[k].From+f.size
+}
+
+// overCharged asks of each admission whether the charges that certainly came before it, in its window, leave
+// room for it. open are the openings of all charges. An admission finds room if its window may have ended, or
+// may not have begun.
+func (f First) overCharged(h *history.History, charges []history.Event, open []Opening) *Breach {
+	order, next := history.OrderByEnd(charges), 0
+	in := make([][]history.Event, len(open))
+	units := make([]int64, len(open))
+	for _, ev := range h.Admitted {
+		for ; next < len(order) && charges[order[next]].End < ev.Start; next++ {
+			c := charges[order[next]]
+			if lo, hi := f.seat(open, c.Start, c.End); lo == hi {
+				in[lo], units[lo] = append(in[lo], c), units[lo]+c.Cost
+			}
+		}
+		if k, ok := f.sureWindow(open, ev.Start, ev.End); ok && units[k]+ev.Cost > f.quota {
+			return &Breach{Kind: result.OverAdmission, Seen: units[k] + ev.Cost, Bound: f.quota, Windows: 1,
+				Span: ev.End - ev.Start, Events: append([]history.Event{ev}, in[k]...)}
+		}
+	}
+	return nil
 }
 
 // firstMeter counts the units that may lie in an open window that contains t.

@@ -7,6 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // reserved is the bound of a bucket or a fixed window that takes N units at the decision d, and settles the
@@ -23,8 +24,11 @@ import (
 type reserved struct {
 	history.Stay
 	full int64
-	// bucket is set for a bucket, else grid is.
+	// bucket is set for a bucket, opened for windows that requests open, else grid is. open are the openings
+	// of the history that is judged.
 	bucket *Bucket
+	opened *First
+	open   []Opening
 	grid   Grid
 	// plain is the bound of the same limit if each cost is known at the decision.
 	plain Bound
@@ -35,7 +39,12 @@ const mostReserved = 1 << 11
 
 func newReserved(p spec.Policy, box history.Interval) reserved {
 	r := reserved{Stay: history.StayOf(p), full: p.Full(), plain: kindOf(p).counting(p, box)}
-	if p.Fixed() {
+	switch {
+	case NeedsPlacement(p):
+		f := NewFirst(p)
+		r.opened = &f
+		return r
+	case p.Fixed():
 		r.grid = NewGrid(p, box.From, box.To)
 		return r
 	}
@@ -45,11 +54,11 @@ func newReserved(p spec.Policy, box history.Interval) reserved {
 }
 
 // mark is a change of what is counted. It matters at the instants after `after`. at is where it is placed, if
-// that is not later than the instant that is asked for. Less of its units are gone after `gone`. seq is the
-// Seq of its request.
+// that is not later than the instant that is asked for. Less of its units are gone after `gone`. until is the
+// latest instant of a taking. seq is the Seq of its request.
 type mark struct {
-	at, after, units, gone, less int64
-	seq                          int
+	at, after, until, units, gone, less int64
+	seq                                 int
 }
 
 // nobody is the Seq of no request.
@@ -74,15 +83,16 @@ func (r reserved) least(h *history.History) []mark {
 		taken, gift := r.Reserve, max(r.Reserve-fewest, 0)
 		if gift > 0 {
 			out = append(out, mark{at: until, after: since - 1, units: -gift, seq: ev.Seq},
-				mark{at: ev.Start, after: min(ev.End, since-1), units: gift, seq: ev.Seq})
+				mark{at: ev.Start, after: min(ev.End, since-1), until: ev.End, units: gift, seq: ev.Seq})
 			taken -= gift
 		}
 		if !ev.Surely(false) {
 			continue
 		}
-		out = append(out, mark{at: ev.Start, after: ev.End, units: taken, seq: ev.Seq})
+		out = append(out, mark{at: ev.Start, after: ev.End, until: ev.End, units: taken, seq: ev.Seq})
 		if rest := fewest - r.Reserve; rest > 0 {
-			out = append(out, mark{at: since, after: max(ev.End, until), units: rest, seq: ev.Seq})
+			out = append(out, mark{at: since, after: max(ev.End, until), until: until, units: rest,
+				seq: ev.Seq})
 		}
 	}
 	return latestFirst(out)
@@ -139,18 +149,37 @@ func (r reserved) level(marks []mark, t int64, low bool, but int) int64 {
 	return max(most, sum-(t-last)*r.bucket.N)
 }
 
-// counted returns what is counted in a window: takings from an instant on, and gifts from another one on. The
-// request `but` is left out.
-func counted(marks []mark, t, takings, gifts int64, but int) int64 {
+// counted returns what is counted in a window: the takings in it, and gifts from an instant on. The request
+// `but` is left out.
+func counted(marks []mark, t int64, in func(mark) bool, gifts int64, but int) int64 {
 	var sum int64
 	for _, m := range marks {
 		switch {
 		case t <= m.after, m.seq == but:
-		case m.units > 0 && m.at >= takings, m.units < 0 && m.at >= gifts:
+		case m.units > 0 && in(m), m.units < 0 && m.at >= gifts:
 			sum += m.by(t)
 		}
 	}
 	return max(sum, 0)
+}
+
+// from tells of takings whether they are placed at t or later.
+func from(t int64) func(mark) bool { return func(m mark) bool { return m.at >= t } }
+
+// openings returns when windows may begin: a decision opens one, and so may a completion that takes more.
+func (r reserved) openings(h *history.History) []Opening {
+	if r.opened == nil {
+		return nil
+	}
+	events := slices.Clone(h.Possible)
+	for _, ev := range h.Possible {
+		if _, most := ev.Settles(); most > r.Reserve {
+			ev.Start, ev.End, ev.Seq = ev.Since(), max(ev.Until(), ev.Since()), nobody-1-ev.Seq
+			ev.Outcome = timeline.Unknown
+			events = append(events, ev)
+		}
+	}
+	return r.opened.Openings(history.Of(events))
 }
 
 // together refutes requests that came together. Each admission is counted as its estimate, or as what its
@@ -165,7 +194,7 @@ func (r reserved) together(h *history.History) *Breach {
 			kept = append(kept, ev)
 		}
 	}
-	br := r.plain.Over(history.Of(kept))
+	br := r.overKept(kept)
 	if br == nil {
 		return nil
 	}
@@ -178,6 +207,11 @@ func (r reserved) together(h *history.History) *Breach {
 			return ev.Start < begun
 		}
 		within := ev.Start >= begun && ev.End <= last
+		if r.opened != nil {
+			lo, hi := r.opened.seat(r.open, ev.Start, ev.End)
+			_, k := r.opened.seat(r.open, br.Events[0].Start, br.Events[0].End)
+			within = lo == hi && lo == k
+		}
 		return ev.Start <= first && (!within || br.Windows > 1)
 	}
 	for _, ev := range h.Possible {
@@ -189,10 +223,19 @@ func (r reserved) together(h *history.History) *Breach {
 	return br
 }
 
+// overKept returns admissions that the limit could not all admit if each cost was known at the decision.
+func (r reserved) overKept(kept []history.Event) *Breach {
+	if r.opened == nil {
+		return r.plain.Over(history.Of(kept))
+	}
+	return Overfull(kept, func() func(int) Seat { return r.opened.seats(kept, r.open) }, r.full)
+}
+
 func (r reserved) Over(h *history.History) *Breach {
 	if len(h.All) > mostReserved {
 		return nil
 	}
+	r.open = r.openings(h)
 	if br := r.together(h); br != nil {
 		return br
 	}
@@ -245,11 +288,19 @@ func (r reserved) leastAt(marks []mark, ev history.Event, t int64) int64 {
 	if r.bucket != nil {
 		return -history.FloorDiv(-r.level(marks, t, true, ev.Seq), r.bucket.Per)
 	}
+	if r.opened != nil {
+		k, ok := r.opened.sureWindow(r.open, ev.Start, ev.End)
+		if !ok {
+			return 0
+		}
+		in := func(m mark) bool { lo, hi := r.opened.seat(r.open, m.at, m.until); return lo == k && hi == k }
+		return counted(marks, t, in, r.open[k].From, ev.Seq)
+	}
 	k := r.grid.FirstOf(ev.Start)
 	if k != r.grid.LastOf(ev.End) {
 		return 0
 	}
-	return counted(marks, t, r.grid.Latest(k-1), r.grid.earliest(k), ev.Seq)
+	return counted(marks, t, from(r.grid.Latest(k-1)), r.grid.earliest(k), ev.Seq)
 }
 
 // reservedMeter bounds from above what is counted.
@@ -258,7 +309,10 @@ type reservedMeter struct {
 	marks []mark
 }
 
-func (r reserved) Usage(h *history.History) Meter { return reservedMeter{r, r.most(h)} }
+func (r reserved) Usage(h *history.History) Meter {
+	r.open = r.openings(h)
+	return reservedMeter{r, r.most(h)}
+}
 
 func (m reservedMeter) Unit() int64 {
 	if m.bucket != nil {
@@ -274,9 +328,21 @@ func (m reservedMeter) Excess(t int64) int64 {
 	if m.bucket != nil {
 		return m.level(m.marks, t, false, nobody) - (m.full-1)*m.bucket.Per
 	}
+	begin := m.begin(t)
+	return counted(m.marks, t, from(begin), begin, nobody) - m.full + 1
+}
+
+// begin returns the earliest instant at which the window of t may have begun: MaxTime if none can be open.
+func (m reservedMeter) begin(t int64) int64 {
 	w := m.grid
-	begin := max(w.earliest(w.FirstOf(t)), t-w.sizeTo+1)
-	return counted(m.marks, t, begin, begin, nobody) - m.full + 1
+	if m.opened == nil {
+		return max(w.earliest(w.FirstOf(t)), t-w.sizeTo+1)
+	}
+	k, _ := m.opened.seat(m.open, t, t)
+	if k < 0 || m.open[k].To < history.MaxTime && m.open[k].To+m.opened.SizeTo <= t {
+		return history.MaxTime
+	}
+	return max(m.open[k].From, t-m.opened.SizeTo+1)
 }
 
 // moments returns the events at whose starts what is counted may grow, ascending.
@@ -291,7 +357,11 @@ func (r reserved) moments(h *history.History) []history.Event {
 }
 
 func (r reserved) Scope() Scope {
-	of := Scope{Memory: history.Later(r.grid.sizeTo, r.Most), Full: r.full, Late: true, moments: r.moments}
+	size := r.grid.sizeTo
+	if r.opened != nil {
+		size = r.opened.SizeTo
+	}
+	of := Scope{Memory: history.Later(size, r.Most), Full: r.full, Late: true, moments: r.moments}
 	if r.bucket != nil {
 		of.Memory = endless
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // settled is the bound of a policy that counts the cost of an admitted request when it is complete. The
@@ -24,8 +25,10 @@ import (
 type settled struct {
 	counting
 	history.Stay
-	// debts is the bucket that may be in debt; nil: the policy is none.
-	debts *Bucket
+	// debts is the bucket that may be in debt, opened the windows that charges open. nil: it is another
+	// policy.
+	debts  *Bucket
+	opened *First
 }
 
 // counting is a bound that can count other events than admissions. overCounting asks of each admission of a
@@ -41,16 +44,21 @@ func settles(p spec.Policy, box history.Interval) Bound {
 	if stay.Reserve > 0 {
 		return newReserved(p, box)
 	}
-	s := settled{kindOf(p).counting(p, box), stay, nil}
-	if p.Bucketed() {
+	s := settled{counting: kindOf(p).counting(p, box), Stay: stay}
+	switch {
+	case p.Bucketed():
 		b := NewBucket(p)
 		s.debts = &b
+	case NeedsPlacement(p):
+		f := NewFirst(p)
+		s.opened = &f
 	}
 	return s
 }
 
 // charges returns the charges of h as a history of admissions, with the Seq of their requests. most: each
-// with its most units, and also those that may not have been made.
+// with its most units, and also those that may not have been made. A charge that may be nothing may open a
+// window or not.
 func (c settled) charges(h *history.History, most bool) *history.History {
 	of := h.Admitted
 	if most {
@@ -58,14 +66,18 @@ func (c settled) charges(h *history.History, most bool) *history.History {
 	}
 	events := make([]history.Event, 0, len(of))
 	for _, ev := range of {
-		units, dearest := ev.Settles()
-		if most {
-			units = dearest
-		}
+		fewest, units := ev.Settles()
 		if c.Single {
-			units = 1
+			fewest, units = 1, 1
 		}
-		if ev.Start, ev.End, ev.Cost = ev.Since(), max(ev.Until(), ev.Since()), units; units > 0 {
+		if !most {
+			units = fewest
+		}
+		if c.opened != nil && most && fewest == 0 {
+			ev.Outcome = timeline.Unknown
+		}
+		ev.Start, ev.End, ev.Cost = ev.Since(), max(ev.Until(), ev.Since()), units
+		if units > 0 || c.opened != nil && most {
 			events = append(events, ev)
 		}
 	}
@@ -73,7 +85,13 @@ func (c settled) charges(h *history.History, most bool) *history.History {
 }
 
 func (c settled) Over(h *history.History) *Breach {
-	br := c.overCounting(h, history.NewCertain(c.charges(h, false).Admitted))
+	certain := c.charges(h, false).Admitted
+	var br *Breach
+	if c.opened != nil {
+		br = c.opened.overCharged(h, certain, c.opened.Openings(c.charges(h, true)))
+	} else {
+		br = c.overCounting(h, history.NewCertain(certain))
+	}
 	if br != nil {
 		br.Events = requestsOf(h, br.Events)
 	}
@@ -100,6 +118,9 @@ func (c settled) Usage(h *history.History) Meter {
 	charges := c.charges(h, true)
 	if c.debts != nil {
 		return newDebtMeter(*c.debts, charges)
+	}
+	if c.opened != nil {
+		return c.opened.Usage(charges)
 	}
 	return c.counting.Usage(charges)
 }
