@@ -45,6 +45,41 @@ var models = []Product{
 			"https://developer.konghq.com/gateway/rate-limiting/window-types/",
 	},
 	{
+		Name: "apisix-ai", Also: []string{"ai-rate-limiting"},
+		Title: "Apache APISIX, plugin ai-rate-limiting", Example: "limit=10000,time_window=60",
+		Keys: []PresetKey{
+			{Name: "limit", Read: count(1), Needed: true, Example: "10000"},
+			{Name: "time_window", Read: seconds, Needed: true, Example: "60"},
+		},
+		Spec: func(w *PresetWords) string {
+			return "fixed-window,rate=" + per(w.N("limit"), w.Get("time_window").D) + ",align=first" +
+				settledSoon
+		},
+		Differs: "The phase log charges an answer, and only then opens a window, unless it cost 0; how soon " +
+			"that comes is not documented, so linger=1s is a guess. Each instance has a limit of its own. " +
+			"The status of a denial is 503 unless rejected_code says another.",
+		Source: "https://github.com/apache/apisix/blob/master/apisix/plugins/ai-rate-limiting.lua, " +
+			"https://apisix.apache.org/docs/apisix/plugins/ai-rate-limiting/",
+	},
+	{
+		Name: "litellm", Title: "LiteLLM proxy, tokens a minute of a key", Example: "tpm_limit=10000",
+		Keys: []PresetKey{
+			{Name: "tpm_limit", Read: count(1), Needed: true, Example: "10000"},
+			{Name: "window_size", Read: seconds, Default: "60", Example: "60"},
+		},
+		Spec: func(w *PresetWords) string {
+			return "fixed-window,rate=" + per(w.N("tpm_limit"), w.Get("window_size").D) +
+				",align=first,tick=1s,reserve=1,linger=1s"
+		},
+		Differs: "A request adds 1 at the decision, which opens a window, and its tokens afterwards. The 1 " +
+			"is not given back, and some denied requests add it too. So a denial proves nothing if as " +
+			"few tokens are left as requests came. A task in the background adds the tokens; how soon is " +
+			"not documented, so linger=1s is a guess. Its clock shows whole seconds. window_size is " +
+			"LITELLM_RATE_LIMIT_WINDOW_SIZE.",
+		Source: "https://github.com/BerriAI/litellm/blob/main/litellm/proxy/hooks/" +
+			"parallel_request_limiter_v3.py",
+	},
+	{
 		Name: "openai", Title: "OpenAI API, requests and tokens a minute", Example: "rpm=60,tpm=10000",
 		Keys: perMinute, Spec: bothPerMinute("token-bucket,rate=N/1m,burst=N"),
 		Differs: "A request is counted before its answer is known, as the larger of max_tokens and an " +
