@@ -55,10 +55,11 @@ func newReserved(p spec.Policy, box history.Interval) reserved {
 
 // mark is a change of what is counted. It matters at the instants after `after`. at is where it is placed, if
 // that is not later than the instant that is asked for. Less of its units are gone after `gone`. until is the
-// latest instant of a taking. seq is the Seq of its request.
+// latest instant of a taking; late: it is made at the completion. seq is the Seq of its request.
 type mark struct {
 	at, after, until, units, gone, less int64
 	seq                                 int
+	late                                bool
 }
 
 // nobody is the Seq of no request.
@@ -92,7 +93,7 @@ func (r reserved) least(h *history.History) []mark {
 		out = append(out, mark{at: ev.Start, after: ev.End, until: ev.End, units: taken, seq: ev.Seq})
 		if rest := fewest - r.Reserve; rest > 0 {
 			out = append(out, mark{at: since, after: max(ev.End, until), until: until, units: rest,
-				seq: ev.Seq})
+				seq: ev.Seq, late: true})
 		}
 	}
 	return latestFirst(out)
@@ -293,7 +294,13 @@ func (r reserved) leastAt(marks []mark, ev history.Event, t int64) int64 {
 		if !ok {
 			return 0
 		}
-		in := func(m mark) bool { lo, hi := r.opened.seat(r.open, m.at, m.until); return lo == k && hi == k }
+		in := func(m mark) bool {
+			if m.late { // some limiters forget a charge that finds no window open
+				return m.at >= r.open[k].To && m.until < r.open[k].From+r.opened.size
+			}
+			lo, hi := r.opened.seat(r.open, m.at, m.until)
+			return lo == k && hi == k
+		}
 		return counted(marks, t, in, r.open[k].From, ev.Seq)
 	}
 	k := r.grid.FirstOf(ev.Start)
