@@ -177,6 +177,13 @@ var miscounts = map[string]miscount{
 			}
 			return p
 		}},
+	"counted-on-decision": {what: "charges at the decision",
+		policy: func(p spec.Policy) spec.Policy {
+			if p.Reserve == 0 {
+				p.Charge, p.HoldLeast, p.HoldMost, p.Linger, p.LingerSet = spec.ChargeDecision, 0, 0, 0, false
+			}
+			return p
+		}},
 	"reserve-unchecked": {what: "reserves nothing",
 		policy: func(p spec.Policy) spec.Policy { p.Reserve = 0; return p }},
 }

@@ -55,9 +55,9 @@ var models = []Product{
 			return "fixed-window,rate=" + per(w.N("limit"), w.Get("time_window").D) + ",align=first" +
 				settledSoon
 		},
-		Differs: "The phase log charges an answer, and only then opens a window, unless it cost 0; how soon " +
-			"that comes is not documented, so linger=1s is a guess. Each instance has a limit of its own. " +
-			"The status of a denial is 503 unless rejected_code says another.",
+		Differs: "The phase log charges an answer, and only then opens a window, unless it cost 0; how " +
+			"soon that comes is not documented, so linger=1s is a guess. Each instance has a limit of its " +
+			"own. The status of a denial is 503 unless rejected_code says another.",
 		Source: "https://github.com/apache/apisix/blob/master/apisix/plugins/ai-rate-limiting.lua, " +
 			"https://apisix.apache.org/docs/apisix/plugins/ai-rate-limiting/",
 	},

@@ -16,8 +16,8 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// TestCostsOverHTTP2: a body, a field and the last event tell the cost over HTTP/2, in clear text and over TLS,
-// with one and with eight streams of a client at once.
+// TestCostsOverHTTP2: a body, a field and the last event tell the cost over HTTP/2, in clear text and over
+// TLS, with one and with eight streams of a client at once.
 func TestCostsOverHTTP2(t *testing.T) {
 	limit, err := spec.Parse("fixed-window,rate=10000/1h,charge=completion,linger=1s")
 	if err != nil {
@@ -53,8 +53,8 @@ func TestCostsOverHTTP2(t *testing.T) {
 				t.Fatal(err)
 			}
 			told := 0
-			out := Scenario(context.Background(), s, Options{ID: "m", Seed: 1, Pacer: transport.SleepingPacer(),
-				Recorded: func(tl *timeline.Timeline) {
+			out := Scenario(context.Background(), s, Options{ID: "m", Seed: 1,
+				Pacer: transport.SleepingPacer(), Recorded: func(tl *timeline.Timeline) {
 					for _, o := range tl.Observations {
 						if o.Outcome == timeline.Allowed && o.Cost == 30 {
 							told++

@@ -54,12 +54,11 @@ func newReserved(p spec.Policy, box history.Interval) reserved {
 }
 
 // mark is a change of what is counted. It matters at the instants after `after`. at is where it is placed, if
-// that is not later than the instant that is asked for. Less of its units are gone after `gone`. until is the
-// latest instant of a taking; late: it is made at the completion. seq is the Seq of its request.
+// that is not later than the instant that is asked for. Less of its units are gone after `gone`. from..to is
+// the interval of the decision, seq the Seq of the request.
 type mark struct {
-	at, after, until, units, gone, less int64
-	seq                                 int
-	late                                bool
+	at, after, units, gone, less, from, to int64
+	seq                                    int
 }
 
 // nobody is the Seq of no request.
@@ -84,16 +83,18 @@ func (r reserved) least(h *history.History) []mark {
 		taken, gift := r.Reserve, max(r.Reserve-fewest, 0)
 		if gift > 0 {
 			out = append(out, mark{at: until, after: since - 1, units: -gift, seq: ev.Seq},
-				mark{at: ev.Start, after: min(ev.End, since-1), until: ev.End, units: gift, seq: ev.Seq})
+				mark{at: ev.Start, after: min(ev.End, since-1), units: gift, from: ev.Start, to: ev.End,
+					seq: ev.Seq})
 			taken -= gift
 		}
 		if !ev.Surely(false) {
 			continue
 		}
-		out = append(out, mark{at: ev.Start, after: ev.End, until: ev.End, units: taken, seq: ev.Seq})
+		out = append(out, mark{at: ev.Start, after: ev.End, units: taken, from: ev.Start, to: ev.End,
+			seq: ev.Seq})
 		if rest := fewest - r.Reserve; rest > 0 {
-			out = append(out, mark{at: since, after: max(ev.End, until), until: until, units: rest,
-				seq: ev.Seq, late: true})
+			out = append(out, mark{at: since, after: max(ev.End, until), units: rest, from: ev.Start,
+				to: ev.End, seq: ev.Seq})
 		}
 	}
 	return latestFirst(out)
@@ -294,11 +295,8 @@ func (r reserved) leastAt(marks []mark, ev history.Event, t int64) int64 {
 		if !ok {
 			return 0
 		}
-		in := func(m mark) bool {
-			if m.late { // some limiters forget a charge that finds no window open
-				return m.at >= r.open[k].To && m.until < r.open[k].From+r.opened.size
-			}
-			lo, hi := r.opened.seat(r.open, m.at, m.until)
+		in := func(m mark) bool { // what is taken at the completion, too: the window is open from d to t
+			lo, hi := r.opened.seat(r.open, m.from, m.to)
 			return lo == k && hi == k
 		}
 		return counted(marks, t, in, r.open[k].From, ev.Seq)
