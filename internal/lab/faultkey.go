@@ -14,8 +14,7 @@ import (
 
 // keyFaults choose the partition of a request wrongly.
 var keyFaults = []Fault{
-	{
-		Name: "forwarded-for-trusted", Class: "A15",
+	{Name: "forwarded-for-trusted", Class: "A15",
 		Sentence: "takes the first element of X-Forwarded-For for the client, before everything else",
 		Citation: "https://github.com/didip/tollbooth/issues/2",
 		key: func(r *http.Request, key string) string {
@@ -24,10 +23,8 @@ var keyFaults = []Fault{
 				return "forwarded for " + strings.TrimSpace(first)
 			}
 			return key
-		},
-	},
-	{
-		Name: "real-ip-trusted", Class: "A15",
+		}},
+	{Name: "real-ip-trusted", Class: "A15",
 		Sentence: "takes X-Real-IP, True-Client-IP, CF-Connecting-IP or X-Client-IP for the client, " +
 			"before everything else",
 		Citation: "https://github.com/migadu/alps/pull/18",
@@ -38,49 +35,30 @@ var keyFaults = []Fault{
 				}
 			}
 			return key
-		},
-	},
-	{
-		Name: "key-by-path", Class: "A17",
-		Sentence: "counts each spelling of a path separately",
+		}},
+	{Name: "key-by-path", Class: "A17", Sentence: "counts each spelling of a path separately",
 		Citation: "https://github.com/coder/coder/pull/27273",
-		key:      func(r *http.Request, key string) string { return key + " " + r.URL.EscapedPath() },
-	},
-	{
-		Name: "key-by-query", Class: "A17",
-		Sentence: "counts each query string separately",
+		key:      func(r *http.Request, key string) string { return key + " " + r.URL.EscapedPath() }},
+	{Name: "key-by-query", Class: "A17", Sentence: "counts each query string separately",
 		Citation: "https://github.com/outline/outline/pull/13504",
-		key:      func(r *http.Request, key string) string { return key + " ?" + r.URL.RawQuery },
-	},
-	{
-		Name: "key-by-method", Class: "A17",
-		Sentence: "counts each method separately",
+		key:      func(r *http.Request, key string) string { return key + " ?" + r.URL.RawQuery }},
+	{Name: "key-by-method", Class: "A17", Sentence: "counts each method separately",
 		Citation: "https://github.com/ovumcy/ovumcy-web/pull/354",
-		key:      func(r *http.Request, key string) string { return key + " " + r.Method },
-	},
-	{
-		Name: "keys-shared", Class: "B14",
-		Sentence: "counts all clients of one address together, whatever key they have",
-		Citation: "https://github.com/jsocol/django-ratelimit/issues/222",
-		key:      func(r *http.Request, _ string) string { return addressKey(r) },
-	},
-	{
-		Name: "truncated-key", Class: "B14",
-		Sentence: "takes the first 64 bytes of a key for the client, and longer keys begin alike",
-		Citation: "https://github.com/ashita-ai/tessera/issues/185",
-		key:      func(_ *http.Request, key string) string { return key[:min(len(key), 64)] },
-	},
-	{
-		Name: "long-key-unlimited", Class: "B14",
+		key:      func(r *http.Request, key string) string { return key + " " + r.Method }},
+	{Name: "keys-shared", Class: "B14", Sentence: "counts all clients of one address together, whatever " +
+		"key they have", Citation: "https://github.com/jsocol/django-ratelimit/issues/222",
+		key: func(r *http.Request, _ string) string { return addressKey(r) }},
+	{Name: "truncated-key", Class: "B14", Sentence: "takes the first 64 bytes of a key for the client, " +
+		"and longer keys begin alike", Citation: "https://github.com/ashita-ai/tessera/issues/185",
+		key: func(_ *http.Request, key string) string { return key[:min(len(key), 64)] }},
+	{Name: "long-key-unlimited", Class: "B14",
 		Sentence: "does not limit keys of over 250 bytes, which its store refuses",
 		Citation: "https://github.com/dziegler/django-urlcrypt/issues/10",
 		unlimited: func(t *Target, r *http.Request) bool {
 			key, _ := t.named(r)
 			return len(key) > 250
-		},
-	},
-	{
-		Name: "letters-dropped", Class: "B14",
+		}},
+	{Name: "letters-dropped", Class: "B14",
 		Sentence: "keeps only the ASCII characters of a key, so other letters are one",
 		Citation: "https://github.com/calimero-network/core/pull/3042",
 		key: func(_ *http.Request, key string) string {
@@ -90,25 +68,19 @@ var keyFaults = []Fault{
 				}
 				return r
 			}, key)
-		},
-	},
-	{
-		Name: "empty-key-unlimited", Class: "B14",
+		}},
+	{Name: "empty-key-unlimited", Class: "B14",
 		Sentence: "does not limit requests whose key is empty",
 		Citation: "https://nginx.org/en/docs/http/ngx_http_limit_req_module.html",
 		unlimited: func(t *Target, r *http.Request) bool {
 			key, ok := t.named(r)
 			return ok && key == ""
-		},
-	},
-	{
-		Name: "ipv6-per-address", Class: "A16",
+		}},
+	{Name: "ipv6-per-address", Class: "A16",
 		Sentence: "counts each address of an IPv6 network separately, and one client has 2^64 of them",
 		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/502",
-		network:  func(a netip.Addr) string { return a.Unmap().String() },
-	},
-	{
-		Name: "mapped-address-apart", Class: "A16",
+		network:  func(a netip.Addr) string { return a.Unmap().String() }},
+	{Name: "mapped-address-apart", Class: "A16",
 		Sentence: "treats an IPv4 address and the IPv6 address mapped from it as two clients",
 		Citation: "https://github.com/better-auth/better-auth/pull/7300",
 		network: func(a netip.Addr) string {
@@ -116,17 +88,14 @@ var keyFaults = []Fault{
 				return a.String()
 			}
 			return networkOf(a)
-		},
-	},
-	{
-		Name: "missing-key-unlimited", Class: "B14",
+		}},
+	{Name: "missing-key-unlimited", Class: "B14",
 		Sentence: "does not limit requests without a key",
 		Citation: "https://nginx.org/en/docs/http/ngx_http_limit_req_module.html",
 		unlimited: func(t *Target, r *http.Request) bool {
 			_, ok := t.named(r)
 			return !ok
-		},
-	},
+		}},
 }
 
 // attributeFaults take a client for another one if its requests differ in one thing.
@@ -181,12 +150,9 @@ var attributeFaults = []Fault{
 		"https://www.rfc-editor.org/rfc/rfc9110#section-9.3.1", func(r *http.Request) bool {
 			return r.ContentLength > 0
 		}),
-	{
-		Name: "chunked-unlimited", Class: "A17",
-		Sentence:  "does not count requests whose body has no length that is known beforehand",
-		Citation:  "https://www.rfc-editor.org/rfc/rfc9112#section-7.1",
-		unlimited: func(_ *Target, r *http.Request) bool { return r.ContentLength < 0 },
-	},
+	{Name: "chunked-unlimited", Class: "A17", Sentence: "does not count requests whose body has no length " +
+		"that is known beforehand", Citation: "https://www.rfc-editor.org/rfc/rfc9112#section-7.1",
+		unlimited: func(_ *Target, r *http.Request) bool { return r.ContentLength < 0 }},
 	freeCost("zero-cost-free", "charges nothing for a request that states a cost of zero", "zero-cost",
 		"https://github.com/alisaifee/limits/pull/362", func(n uint64, _ string) bool { return n == 0 }),
 	freeCost("negative-cost-free", "charges nothing for a request that states a negative cost", "",
@@ -208,14 +174,11 @@ var attributeFaults = []Fault{
 	freeWith("crawlers-unlimited", "does not count who calls itself a crawler in User-Agent",
 		"https://github.com/stefanprodan/AspNetCoreRateLimit/issues/437", "googlebot",
 		"User-Agent", "Googlebot"),
-	{
-		Name: "options-unlimited", Class: "A17", Declared: "expect.attributes.options=shared",
+	{Name: "options-unlimited", Class: "A17", Declared: "expect.attributes.options=shared",
 		Sentence:  "does not count OPTIONS requests",
 		Citation:  "https://fetch.spec.whatwg.org/#cors-preflight-fetch",
-		unlimited: func(_ *Target, r *http.Request) bool { return r.Method == http.MethodOptions },
-	},
-	{
-		Name: "key-by-fingerprint", Class: "A17",
+		unlimited: func(_ *Target, r *http.Request) bool { return r.Method == http.MethodOptions }},
+	{Name: "key-by-fingerprint", Class: "A17",
 		Sentence: "takes the names of all header fields for the client, so one more field makes " +
 			"another client",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.1",
@@ -226,10 +189,8 @@ var attributeFaults = []Fault{
 				}
 			}
 			return key
-		},
-	},
-	{
-		Name: "key-by-field-case", Class: "A17",
+		}},
+	{Name: "key-by-field-case", Class: "A17",
 		Sentence: "counts requests separately if the name of the key field is in lower case",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.1",
 		key: func(r *http.Request, key string) string {
@@ -237,24 +198,18 @@ var attributeFaults = []Fault{
 				name, _, _ := strings.Cut(line, ":")
 				return textproto.CanonicalMIMEHeaderKey(name) != name
 			})
-		},
-	},
-	{
-		Name: "key-by-spaces", Class: "A17",
+		}},
+	{Name: "key-by-spaces", Class: "A17",
 		Sentence: "counts a key with spaces around it separately from the same key without",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.5",
 		key: func(r *http.Request, key string) string {
 			return key + oddly(r, key, func(line string) bool { return strings.HasSuffix(line, " ") })
-		},
-	},
-	{
-		Name: "keys-folded", Class: "B14", Declared: "expect.attributes.key-case=separate",
+		}},
+	{Name: "keys-folded", Class: "B14", Declared: "expect.attributes.key-case=separate",
 		Sentence: "treats two clients as one if their keys differ only in the case of letters",
 		Citation: "https://www.rfc-editor.org/rfc/rfc6750#section-2.1",
-		key:      func(_ *http.Request, key string) string { return strings.ToLower(key) },
-	},
-	{
-		Name: "key-by-all-values", Class: "A17", Declared: "expect.attributes.key-twice=shared",
+		key:      func(_ *http.Request, key string) string { return strings.ToLower(key) }},
+	{Name: "key-by-all-values", Class: "A17", Declared: "expect.attributes.key-twice=shared",
 		Sentence: "takes all values of a key that is sent twice for one key",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-5.3",
 		key: func(r *http.Request, key string) string {
@@ -262,10 +217,8 @@ var attributeFaults = []Fault{
 				return strings.Join(all, ", ")
 			}
 			return key
-		},
-	},
-	{
-		Name: "forwarded-trusted", Class: "A15",
+		}},
+	{Name: "forwarded-trusted", Class: "A15",
 		Sentence: "takes the address in Forwarded for the client, before everything else",
 		Citation: "https://www.rfc-editor.org/rfc/rfc7239#section-8.1",
 		key: func(r *http.Request, key string) string {
@@ -273,28 +226,19 @@ var attributeFaults = []Fault{
 				return "forwarded " + v
 			}
 			return key
-		},
-	},
-	{
-		Name: "key-by-version", Class: "A17",
-		Sentence: "counts requests of HTTP/1.0 and of HTTP/1.1 separately",
+		}},
+	{Name: "key-by-version", Class: "A17", Sentence: "counts requests of HTTP/1.0 and of HTTP/1.1 separately",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-2.5",
-		key:      func(r *http.Request, key string) string { return key + " " + r.Proto },
-	},
-	{
-		Name: "key-by-connection", Class: "A17",
-		Sentence: "counts each connection separately",
+		key:      func(r *http.Request, key string) string { return key + " " + r.Proto }},
+	{Name: "key-by-connection", Class: "A17", Sentence: "counts each connection separately",
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-3.3",
-		key:      func(r *http.Request, key string) string { return key + " " + r.RemoteAddr },
-	},
-	{
-		Name: "replays-free", Class: "A18",
+		key:      func(r *http.Request, key string) string { return key + " " + r.RemoteAddr }},
+	{Name: "replays-free", Class: "A18",
 		Sentence: "charges nothing for a request with an Idempotency-Key",
 		Citation: "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07",
 		unlimited: func(_ *Target, r *http.Request) bool {
 			return r.Header.Get("Idempotency-Key") != ""
-		},
-	},
+		}},
 }
 
 // byAttribute returns the fault that counts the requests for which differs is true separately from the

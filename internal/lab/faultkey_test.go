@@ -74,9 +74,8 @@ var attributeSights = func() (out []sight) {
 		{"key-by-version", func(r *http.Request) { r.Proto = "HTTP/1.0" }},
 		{"key-by-connection", func(r *http.Request) { r.RemoteAddr = "192.0.2.1:99" }},
 	} {
-		out = append(out, sight{fault: x.fault, spec: window,
-			steps: do(altered(20, func(*http.Request) {}), altered(20, x.alter)),
-			right: "10, 0", wrong: "10, 10"})
+		out = append(out, sight{fault: x.fault, spec: window, steps: do(altered(20, func(*http.Request) {}),
+			altered(20, x.alter)), right: "10, 0", wrong: "10, 10"})
 	}
 	for fault, alter := range map[string]func(*http.Request){
 		"replays-free":         field("Idempotency-Key", "1"),

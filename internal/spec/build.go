@@ -460,9 +460,8 @@ func readTime(name string, set func(*Policy, time.Duration)) func(*Policy, strin
 // readTick reads tick=.
 func readTick(p *Policy, value string) *Problem {
 	if _, most, ranged := strings.Cut(value, ".."); ranged {
-		return &Problem{What: fmt.Sprintf("tick %q", value),
-			Why:  "a tick is the most that the clock may lag, so that its range is its longest",
-			Mend: fmt.Sprintf("write %q", most)}
+		return &Problem{What: fmt.Sprintf("tick %q", value), Why: "a tick is the most that the clock may " +
+			"lag, so that its range is its longest", Mend: fmt.Sprintf("write %q", most)}
 	}
 	return readTime("tick", func(p *Policy, d time.Duration) { p.Tick, p.TickSet = d, true })(p, value)
 }

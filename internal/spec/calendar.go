@@ -132,9 +132,8 @@ func (b *builder) checkCalendar(in family) {
 			`write "fixed-window", or a window such as "30d"`})
 		return
 	case !month && p.Rate.Per != day || p.PerTo > 0:
-		b.fail("rate", true, Problem{fmt.Sprintf("rate %q", p.RateText()),
-			"a zone is for calendar days and months",
-			fmt.Sprintf(`write "%d/1d" or "%[1]d/month"`, p.Rate.N)})
+		b.fail("rate", true, Problem{fmt.Sprintf("rate %q", p.RateText()), "a zone is for calendar days " +
+			"and months", fmt.Sprintf(`write "%d/1d" or "%[1]d/month"`, p.Rate.N)})
 		return
 	}
 	p.Align = AlignCalendar

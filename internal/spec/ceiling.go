@@ -179,10 +179,8 @@ func (b *builder) checkRefresh() {
 		b.fail("refresh", false, wrong)
 	}
 	if _, given := b.given["ttl"]; given && p.Refresh == RefreshAll && !b.bad["ttl"] {
-		b.fail("ttl", false,
-			Problem{`key "ttl"`, "with refresh=all the window is the time for which an idle client is " +
-				"remembered",
-				"remove it"})
+		b.fail("ttl", false, Problem{`key "ttl"`, "with refresh=all the window is the time for which an " +
+			"idle client is remembered", "remove it"})
 	}
 }
 
@@ -200,8 +198,7 @@ func (b *builder) checkSlots() {
 	case p.Slots > mostSlots:
 		wrong.Why = fmt.Sprintf("a window has at most %d slots", mostSlots)
 	case p.Rate.Per%time.Duration(p.Slots) != 0:
-		wrong.Why = fmt.Sprintf("a window of %s does not divide into that many slots of whole "+
-			"nanoseconds",
+		wrong.Why = fmt.Sprintf("a window of %s does not divide into that many slots of whole nanoseconds",
 			durationText(p.Rate.Per))
 	case p.PerTo > 0:
 		wrong.Why = "a window that is divided into slots has one length"
@@ -251,8 +248,7 @@ func (b *builder) checkProducts(in family) {
 		wrong := Problem{
 			What: fmt.Sprintf("%s %q", name, declared),
 			Why: fmt.Sprintf("its units times a window of %s in nanoseconds are over 2^62, too much for "+
-				"exact arithmetic",
-				durationText(p.Rate.Per)),
+				"exact arithmetic", durationText(p.Rate.Per)),
 		}
 		if r := reduced(p.Rate); in&(inBuckets|inQueue) != 0 && r != p.Rate &&
 			!over(max(n, p.Rate.N), r.Per) {

@@ -11,9 +11,8 @@ func readHold(p *Policy, value string) *Problem {
 	from, to, found := strings.Cut(value, "..")
 	what := fmt.Sprintf("hold %q", value)
 	if !found {
-		wrong := &Problem{What: what,
-			Why: "it is the shortest and the longest time from the decision to the completion, A..B, " +
-				"or A.. if the longest is not known"}
+		wrong := &Problem{What: what, Why: "it is the shortest and the longest time from the decision to " +
+			"the completion, A..B, or A.. if the longest is not known"}
 		if _, why := duration(value); why == "" {
 			wrong.Mend = fmt.Sprintf("write %q", value+"..")
 		}
@@ -67,9 +66,8 @@ func (b *builder) checkCharge(in family) {
 	if p.Charge != ChargeCompletion {
 		for _, name := range []string{"reserve", "hold", "linger"} {
 			if _, given := b.given[name]; given {
-				b.fail(name, false, Problem{fmt.Sprintf("key %q", name),
-					"it is about the completion of requests, but they are charged at the decision",
-					`add "charge=completion" or remove it`})
+				b.fail(name, false, Problem{fmt.Sprintf("key %q", name), "it is about the completion of " +
+					"requests, but they are charged at the decision", `add "charge=completion" or remove it`})
 			}
 		}
 		return

@@ -8,9 +8,7 @@ import (
 
 // frameworks are libraries of Python, PHP, Ruby and Java.
 var frameworks = []Product{
-	{
-		Name: "flask", Also: []string{"flask-limiter", "limits", "slowapi"}, Title: "Flask-Limiter " +
-			"and limits",
+	{Name: "flask", Also: []string{"flask-limiter", "limits", "slowapi"}, Title: "Flask-Limiter and limits",
 		Example: "5 per minute",
 		Keys: []PresetKey{
 			{Name: "limits", Read: rates, Bare: true, Needed: true, Example: "5 per minute;100/hour"},
@@ -18,36 +16,23 @@ var frameworks = []Product{
 				Default: "fixed-window", Example: "moving-window"},
 		},
 		Spec: flask,
-		Differs: "The first request of a client opens a fixed window. With fixed-window-elastic-expiry " +
-			"a client that keeps asking is locked out. Without a shared store, each worker counts for " +
-			"itself.",
+		Differs: "The first request of a client opens a fixed window. With fixed-window-elastic-expiry a " +
+			"client that keeps asking is locked out. Without a shared store, each worker counts for itself.",
 		Source: "https://limits.readthedocs.io/en/stable/strategies.html, and limits 2.8.0",
-		Tested: "limits 2.8.0",
-	},
-	{
-		Name: "drf", Also: []string{"django-rest-framework"}, Title: "Django REST framework, " +
-			"SimpleRateThrottle",
+		Tested: "limits 2.8.0"},
+	{Name: "drf", Also: []string{"django-rest-framework"}, Title: "Django REST framework, SimpleRateThrottle",
 		Example: "100/min",
 		Keys:    []PresetKey{{Name: "rate", Read: drfRate, Bare: true, Needed: true, Example: "100/min"}},
-		Spec: func(w *PresetWords) string {
-			return "sliding-window-log,rate=" + per(w.N("rate"), w.Get("rate").D)
-		},
-		Differs: "Reading and writing are two steps, so too many requests may pass if they arrive " +
-			"together.",
-		Source: "https://www.django-rest-framework.org/api-guide/throttling/, throttling.py of 3.14.0",
-		Tested: "Django REST framework 3.14.0",
-	},
-	{
-		Name: "django-ratelimit", Title: "django-ratelimit", Example: "5/m",
-		Keys: []PresetKey{{Name: "rate", Read: rate, Bare: true, Needed: true, Example: "5/m"}},
-		Spec: func(w *PresetWords) string {
-			return "fixed-window,rate=" + per(w.N("rate"), w.Get("rate").D) + ",align=unknown"
-		},
+		Spec:    rated("sliding-window-log,rate=%s", "rate", "rate"),
+		Differs: "Reading and writing are two steps, so too many requests may pass if they arrive together.",
+		Source:  "https://www.django-rest-framework.org/api-guide/throttling/, throttling.py of 3.14.0",
+		Tested:  "Django REST framework 3.14.0"},
+	{Name: "django-ratelimit", Title: "django-ratelimit", Example: "5/m",
+		Keys:    []PresetKey{{Name: "rate", Read: rate, Bare: true, Needed: true, Example: "5/m"}},
+		Spec:    rated("fixed-window,rate=%s,align=unknown", "rate", "rate"),
 		Differs: "The windows of each client begin at a different time, which is a hash of its key.",
-		Source:  "https://django-ratelimit.readthedocs.io/en/stable/rates.html, and core.py of 4.1",
-	},
-	{
-		Name: "laravel", Title: "Laravel, middleware throttle", Example: "60,1",
+		Source:  "https://django-ratelimit.readthedocs.io/en/stable/rates.html, and core.py of 4.1"},
+	{Name: "laravel", Title: "Laravel, middleware throttle", Example: "60,1",
 		Keys: []PresetKey{
 			{Name: "maxAttempts", Read: count(1), Bare: true, Needed: true, Example: "60"},
 			{Name: "decayMinutes", Read: bareTime(time.Minute, "minutes"), Bare: true, Example: "1"},
@@ -72,25 +57,18 @@ var frameworks = []Product{
 			"a whole second, so it is up to a second shorter. Too many requests may pass if they " +
 			"arrive together.",
 		Source: "https://laravel.com/docs/rate-limiting, and Illuminate/Cache/RateLimiter.php of 8.83",
-		Tested: "Laravel RateLimiter 8.83.26, one worker",
-	},
-	{
-		Name: "rack-attack", Title: "rack-attack, throttle", Example: "limit=5,period=60",
+		Tested: "Laravel RateLimiter 8.83.26, one worker"},
+	{Name: "rack-attack", Title: "rack-attack, throttle", Example: "limit=5,period=60",
 		Keys: []PresetKey{
 			{Name: "limit", Read: count(1), Needed: true, Example: "5"},
 			{Name: "period", Read: seconds, Needed: true, Example: "60"},
 		},
-		Spec: func(w *PresetWords) string {
-			return "fixed-window,rate=" + per(w.N("limit"), w.Get("period").D)
-		},
+		Spec: rated("fixed-window,rate=%s", "limit", "period"),
 		Differs: "Windows begin at multiples of the period of the clock, so twice the limit may pass " +
 			"around such a time.",
 		Source: "https://github.com/rack/rack-attack, lib/rack/attack/cache.rb",
-		Tested: "rack-attack 6.6.1",
-	},
-	{
-		Name: "spring", Also: []string{"spring-cloud-gateway"}, Title: "Spring Cloud Gateway, " +
-			"RedisRateLimiter",
+		Tested: "rack-attack 6.6.1"},
+	{Name: "spring", Also: []string{"spring-cloud-gateway"}, Title: "Spring Cloud Gateway, RedisRateLimiter",
 		Example: "replenishRate=10,burstCapacity=20",
 		Keys: []PresetKey{
 			{Name: "replenishRate", Read: count(1), Needed: true, Example: "10"},
@@ -101,10 +79,8 @@ var frameworks = []Product{
 		Differs: "Its clock has whole seconds, so tokens come back once a second, all at once. With a " +
 			"burstCapacity below half of replenishRate nothing is stored, and nothing is ever denied.",
 		Source: "https://docs.spring.io/spring-cloud-gateway/reference/, and " +
-			"request_rate_limiter.lua of 3.x",
-	},
-	{
-		Name: "bucket4j", Title: "Bucket4j", Example: "capacity=20,refillGreedy=10/1s",
+			"request_rate_limiter.lua of 3.x"},
+	{Name: "bucket4j", Title: "Bucket4j", Example: "capacity=20,refillGreedy=10/1s",
 		Keys: []PresetKey{
 			{Name: "capacity", Read: count(1), Needed: true, Example: "20"},
 			{Name: "refillGreedy", Read: rate, Example: "10/1s"},
@@ -112,8 +88,7 @@ var frameworks = []Product{
 			{Name: "initialTokens", Read: count(0), Example: "20"},
 		},
 		Spec:   bucket4j,
-		Source: "https://bucket4j.com/8.14.0/toc.html",
-	},
+		Source: "https://bucket4j.com/8.14.0/toc.html"},
 }
 
 // flask is a window or a log for each of its limits. Limits before the one that denies count the request too.
@@ -164,12 +139,10 @@ func spring(w *PresetWords) string {
 	switch {
 	case 2*burst < n:
 		w.Refuse("burstCapacity", "below half of replenishRate its state lives for 0 s, so nothing is "+
-			"ever denied",
-			fmt.Sprintf("write %d or more", (n+1)/2))
+			"ever denied", fmt.Sprintf("write %d or more", (n+1)/2))
 	case burst%cost != 0:
-		w.Refuse("requestedTokens", "a SPEC counts requests, and burstCapacity is not a whole number "+
-			"of requests",
-			fmt.Sprintf("write burstCapacity=%d", burst/cost*cost+cost))
+		w.Refuse("requestedTokens", "a SPEC counts requests, and burstCapacity is not a whole number of "+
+			"requests", fmt.Sprintf("write burstCapacity=%d", burst/cost*cost+cost))
 	}
 	return fmt.Sprintf("token-bucket,rate=%s,burst=%d,tick=1s", per(n, time.Duration(cost)*time.Second),
 		burst/cost)

@@ -9,26 +9,18 @@ import (
 
 // golang are modules of Go.
 var golang = []Product{
-	{
-		Name: "x-time-rate", Also: []string{"xtimerate", "golang"}, Title: "golang.org/x/time/rate, " +
-			"Limiter.Allow",
-		Example: "limit=10,burst=20", Keys: bucketKeys("limit", true),
+	{Name: "x-time-rate", Also: []string{"xtimerate", "golang"}, Title: "golang.org/x/time/rate, " +
+		"Limiter.Allow", Example: "limit=10,burst=20", Keys: bucketKeys("limit", true),
 		Spec:   func(w *PresetWords) string { return w.bucket("token-bucket", "limit", 1) },
-		Source: "https://pkg.go.dev/golang.org/x/time/rate",
-		Tested: "golang.org/x/time/rate v0.16.0",
-	},
-	{
-		Name: "echo", Title: "labstack/echo, RateLimiterMemoryStore", Example: "rate=10,burst=20",
+		Source: "https://pkg.go.dev/golang.org/x/time/rate", Tested: "golang.org/x/time/rate v0.16.0"},
+	{Name: "echo", Title: "labstack/echo, RateLimiterMemoryStore", Example: "rate=10,burst=20",
 		Keys: append(bucketKeys("rate", false),
-			PresetKey{Name: "ExpiresIn", Read: span, Default: "3m", Example: "3m"}),
-		Spec: echo,
-		Differs: "A client that was idle for ExpiresIn (default 3 min) may have a full bucket. Without " +
-			"a burst, the burst is the rate a second, rounded up; the documentation says rounded down.",
+			PresetKey{Name: "ExpiresIn", Read: span, Default: "3m", Example: "3m"}), Spec: echo,
+		Differs: "A client that was idle for ExpiresIn (default 3 min) may have a full bucket. Without a " +
+			"burst, the burst is the rate a second, rounded up; the documentation says rounded down.",
 		Source: "https://echo.labstack.com/docs/middleware/rate-limiter, v4.16.0",
-		Tested: "labstack/echo v4.16.0",
-	},
-	{
-		Name: "tollbooth", Title: "didip/tollbooth", Example: "max=10,burst=20",
+		Tested: "labstack/echo v4.16.0"},
+	{Name: "tollbooth", Title: "didip/tollbooth", Example: "max=10,burst=20",
 		Keys: bucketKeys("max", false),
 		Spec: func(w *PresetWords) string {
 			v := w.Get("max")
@@ -36,19 +28,15 @@ var golang = []Product{
 		},
 		Differs: "Without a burst, the burst is max, at least 1.",
 		Source:  "https://github.com/didip/tollbooth, v8.0.1",
-		Tested:  "tollbooth v8.0.1",
-	},
-	{
-		Name: "redis-rate", Title: "go-redis/redis_rate", Example: "rate=10/1s,burst=20",
+		Tested:  "tollbooth v8.0.1"},
+	{Name: "redis-rate", Title: "go-redis/redis_rate", Example: "rate=10/1s,burst=20",
 		Keys: bucketKeys("rate", false),
 		Spec: func(w *PresetWords) string { return w.bucket("gcra", "rate", w.N("rate")) },
 		Differs: "PerSecond, PerMinute and PerHour have a burst of the whole rate, as this preset " +
 			"without burst.",
 		Source: "https://github.com/go-redis/redis_rate, v10.0.1",
-		Tested: "redis_rate v10.0.1",
-	},
-	{
-		Name: "throttled", Title: "throttled/throttled, GCRARateLimiter",
+		Tested: "redis_rate v10.0.1"},
+	{Name: "throttled", Title: "throttled/throttled, GCRARateLimiter",
 		Example: "MaxRate=10/1s,MaxBurst=19",
 		Keys: []PresetKey{
 			{Name: "MaxRate", Read: perSecond, Bare: true, Needed: true, Example: "10/1s"},
@@ -60,10 +48,8 @@ var golang = []Product{
 		},
 		Differs: "MaxBurst comes on top of the request that is served: MaxBurst=19 admits 20 at once.",
 		Source:  "https://github.com/throttled/throttled, rate.go of v2.15.0",
-		Tested:  "throttled v2.15.0",
-	},
-	{
-		Name: "httprate", Title: "go-chi/httprate", Example: "100,1m",
+		Tested:  "throttled v2.15.0"},
+	{Name: "httprate", Title: "go-chi/httprate", Example: "100,1m",
 		Keys: []PresetKey{
 			{Name: "requestLimit", Read: count(1), Bare: true, Needed: true, Example: "100"},
 			{Name: "windowLength", Read: span, Bare: true, Needed: true, Example: "1m"},
@@ -82,21 +68,15 @@ var golang = []Product{
 			"the windows of all clients count from when the limiter was made; with a store, from the " +
 			"year 1 of the clock.",
 		Source: "https://github.com/go-chi/httprate, limiter.go of v0.16.1",
-		Tested: "httprate v0.16.1",
-	},
-	{
-		Name: "ulule", Also: []string{"limiter"}, Title: "ulule/limiter, memory or Redis store",
+		Tested: "httprate v0.16.1"},
+	{Name: "ulule", Also: []string{"limiter"}, Title: "ulule/limiter, memory or Redis store",
 		Example: "100-M",
 		Keys:    []PresetKey{{Name: "rate", Read: ululeRate, Bare: true, Needed: true, Example: "100-M"}},
-		Spec: func(w *PresetWords) string {
-			return "fixed-window,rate=" + per(w.N("rate"), w.Get("rate").D) + ",align=first"
-		},
+		Spec:    rated("fixed-window,rate=%s,align=first", "rate", "rate"),
 		Differs: "The first request of a client opens a window.",
 		Source:  "https://github.com/ulule/limiter, v3.11.2",
-		Tested:  "ulule/limiter v3.11.2",
-	},
-	{
-		Name: "go-limiter", Title: "sethvargo/go-limiter, memory or Redis store",
+		Tested:  "ulule/limiter v3.11.2"},
+	{Name: "go-limiter", Title: "sethvargo/go-limiter, memory or Redis store",
 		Example: "Tokens=100,Interval=1m",
 		Keys: []PresetKey{
 			{Name: "Tokens", Read: count(1), Needed: true, Example: "100"},
@@ -108,10 +88,8 @@ var golang = []Product{
 			"Redis forgets that request three intervals after the last admission.",
 		Source: "https://github.com/sethvargo/go-limiter, memorystore/store.go of v0.7.1, lua.go of " +
 			"go-redisstore v0.3.0",
-		Tested: "go-limiter v0.7.1",
-	},
-	{
-		Name: "failsafe", Also: []string{"failsafe-go"}, Title: "failsafe-go, ratelimiter",
+		Tested: "go-limiter v0.7.1"},
+	{Name: "failsafe", Also: []string{"failsafe-go"}, Title: "failsafe-go, ratelimiter",
 		Example: "bursty=10/1s",
 		Keys: []PresetKey{
 			{Name: "bursty", Read: rate, Example: "10/1s"}, {Name: "smooth", Read: rate, Example: "10/1s"},
@@ -129,10 +107,8 @@ var golang = []Product{
 		Differs: "Periods count from when the limiter was made. Smooth does not space requests evenly: " +
 			"each interval admits one request, so two may be adjacent around its end.",
 		Source: "https://failsafe-go.dev/rate-limiter/, ratelimiterstats.go of v0.6.9",
-		Tested: "failsafe-go v0.6.9",
-	},
-	{
-		Name: "fiber", Title: "gofiber/fiber, limiter", Example: "Max=100,Expiration=1m",
+		Tested: "failsafe-go v0.6.9"},
+	{Name: "fiber", Title: "gofiber/fiber, limiter", Example: "Max=100,Expiration=1m",
 		Keys: []PresetKey{
 			{Name: "Max", Read: count(1), Default: "5", Example: "100"},
 			{Name: "Expiration", Read: span, Default: "1m", Example: "1m"},
@@ -144,11 +120,8 @@ var golang = []Product{
 			"Expiration up, version 3 down. SlidingWindow counts denied requests too; version 2 rounds " +
 			"the weighted count down, version 3 up.",
 		Source: "https://docs.gofiber.io/api/middleware/limiter, v2.52.15 and v3.1.0",
-		Tested: "gofiber/fiber v2.52.15 and v3.1.0",
-	},
-	{
-		Name: "gin-rate-limit", Also: []string{"gin"}, Title: "JGLTechnologies/gin-rate-limit, " +
-			"memory store",
+		Tested: "gofiber/fiber v2.52.15 and v3.1.0"},
+	{Name: "gin-rate-limit", Also: []string{"gin"}, Title: "JGLTechnologies/gin-rate-limit, memory store",
 		Example: "Rate=1m,Limit=100",
 		Keys: []PresetKey{
 			{Name: "Rate", Read: span, Needed: true, Example: "1m"},
@@ -161,15 +134,12 @@ var golang = []Product{
 			}
 			return "fixed-window,rate=" + per(w.N("Limit"), whole) + ",align=first,refresh=admitted,tick=1s"
 		},
-		Differs: "The documentation says Limit requests every Rate. But every admitted request " +
-			"restarts the time, so a steady client below the limit is denied. The clock has whole " +
-			"seconds. Reading and writing the count are two steps, so requests at once may exceed " +
-			"Limit.",
+		Differs: "The documentation says Limit requests every Rate. But every admitted request restarts " +
+			"the time, so a steady client below the limit is denied. The clock has whole seconds. Reading " +
+			"and writing the count are two steps, so requests at once may exceed Limit.",
 		Source: "https://github.com/JGLTechnologies/gin-rate-limit, in_memory.go of v1.5.4",
-		Tested: "gin-rate-limit v1.5.4",
-	},
-	{
-		Name: "pocketbase", Title: "PocketBase, rate limits of its settings",
+		Tested: "gin-rate-limit v1.5.4"},
+	{Name: "pocketbase", Title: "PocketBase, rate limits of its settings",
 		Example: "maxRequests=300,duration=10",
 		Keys: []PresetKey{
 			{Name: "maxRequests", Read: count(1), Needed: true, Example: "300"},
@@ -177,17 +147,13 @@ var golang = []Product{
 			{Name: "label", Read: anything, Example: "/api/"},
 			{Name: "audience", Read: anything, Example: "@guest"},
 		},
-		Spec: func(w *PresetWords) string {
-			return "fixed-window,rate=" + per(w.N("maxRequests"), w.Get("duration").D) +
-				",align=first,refresh=admitted,tick=1s"
-		},
+		Spec: rated("fixed-window,rate=%s,align=first,refresh=admitted,tick=1s", "maxRequests", "duration"),
 		Differs: "Every admitted request restarts the time, so a steady client below the limit is " +
 			"denied. The clock has whole seconds. Each route of a collection counts for itself, even " +
 			"if one rule covers all.",
 		Source: "https://pocketbase.io/docs/going-to-production/#enable-rate-limiter, and " +
 			"apis/middlewares_rate_limit.go of v0.28.4",
-		Tested: "PocketBase v0.28.4",
-	},
+		Tested: "PocketBase v0.28.4"},
 }
 
 // goLimiter is a bucket that is filled at once. Redis keeps it for three intervals, in whole seconds, after

@@ -4,25 +4,20 @@ import "fmt"
 
 // node are packages of npm.
 var node = []Product{
-	{
-		Name: "express", Also: []string{"express-rate-limit"}, Title: "express-rate-limit, memory " +
-			"or Redis store",
+	{Name: "express", Also: []string{"express-rate-limit"}, Title: "express-rate-limit, memory " +
+		"or Redis store",
 		Example: "windowMs=60000,limit=100", Keys: windowMsKeys, Spec: windowMs,
 		Differs: "The first request of a client opens a window. Without a shared store, each process " +
 			"counts for itself.",
 		Source: "https://express-rate-limit.mintlify.app/reference/configuration, and " +
 			"memory-store.ts of 8.7.4",
-		Tested: "express-rate-limit 8.7.4",
-	},
-	{
-		Name: "hono", Also: []string{"hono-rate-limiter"}, Title: "hono-rate-limiter, memory store",
+		Tested: "express-rate-limit 8.7.4"},
+	{Name: "hono", Also: []string{"hono-rate-limiter"}, Title: "hono-rate-limiter, memory store",
 		Example: "windowMs=60000,limit=100", Keys: windowMsKeys, Spec: windowMs,
 		Differs: "The first request of a client opens a window.",
 		Source:  "https://github.com/rhinobase/hono-rate-limiter, and its MemoryStore of 0.5.4",
-		Tested:  "hono-rate-limiter 0.5.4",
-	},
-	{
-		Name: "fastify", Also: []string{"fastify-rate-limit"}, Title: "@fastify/rate-limit",
+		Tested:  "hono-rate-limiter 0.5.4"},
+	{Name: "fastify", Also: []string{"fastify-rate-limit"}, Title: "@fastify/rate-limit",
 		Example: "max=100,timeWindow=60000",
 		Keys: []PresetKey{
 			{Name: "max", Read: count(1), Default: "1000", Example: "100"},
@@ -41,23 +36,17 @@ var node = []Product{
 		},
 		Differs: "The first request of a client opens a window.",
 		Source:  "https://github.com/fastify/fastify-rate-limit, and LocalStore.js of 11.2.0",
-		Tested:  "@fastify/rate-limit 11.2.0",
-	},
-	{
-		Name: "koa2-ratelimit", Also: []string{"koa2"}, Title: "koa2-ratelimit, memory store",
+		Tested:  "@fastify/rate-limit 11.2.0"},
+	{Name: "koa2-ratelimit", Also: []string{"koa2"}, Title: "koa2-ratelimit, memory store",
 		Example: "interval=60000,max=100",
 		Keys: []PresetKey{
 			{Name: "interval", Read: millisOrSpan, Default: "60000", Example: "60000"},
 			{Name: "max", Read: count(1), Default: "5", Example: "100"},
 		},
-		Spec: func(w *PresetWords) string {
-			return "fixed-window,rate=" + per(w.N("max"), w.Get("interval").D) + ",align=first"
-		},
+		Spec:   rated("fixed-window,rate=%s,align=first", "max", "interval"),
 		Source: "https://github.com/ysocorp/koa2-ratelimit, and MemoryStore.js of 1.1.3",
-		Tested: "koa2-ratelimit 1.1.3",
-	},
-	{
-		Name: "nest", Also: []string{"nestjs", "nest-throttler"}, Title: "@nestjs/throttler, memory store",
+		Tested: "koa2-ratelimit 1.1.3"},
+	{Name: "nest", Also: []string{"nestjs", "nest-throttler"}, Title: "@nestjs/throttler, memory store",
 		Example: "ttl=60000,limit=10",
 		Keys: []PresetKey{
 			{Name: "ttl", Read: millis, Needed: true, Example: "60000"},
@@ -81,25 +70,19 @@ var node = []Product{
 		Differs: "The documentation says limit requests within ttl. But each request expires for " +
 			"itself, and a denied client is blocked for blockDuration (default ttl).",
 		Source: "https://docs.nestjs.com/security/rate-limiting, and throttler.service.js of 6.7.1",
-		Tested: "@nestjs/throttler 6.7.1",
-	},
-	{
-		Name: "moleculer", Also: []string{"moleculer-web"}, Title: "moleculer-web, rateLimit",
+		Tested: "@nestjs/throttler 6.7.1"},
+	{Name: "moleculer", Also: []string{"moleculer-web"}, Title: "moleculer-web, rateLimit",
 		Example: "window=60000,limit=30",
 		Keys: []PresetKey{
 			{Name: "window", Read: millis, Default: "60000", Example: "60000"},
 			{Name: "limit", Read: count(1), Default: "30", Example: "30"},
 		},
-		Spec: func(w *PresetWords) string {
-			return "fixed-window,rate=" + per(w.N("limit"), w.Get("window").D) + ",align=shared"
-		},
+		Spec:    rated("fixed-window,rate=%s,align=shared", "limit", "window"),
 		Differs: "One timer ends the windows of all clients.",
 		Source: "https://moleculer.services/docs/0.14/moleculer-web#Rate-limiter, and " +
 			"memory-store.js of 0.10.8",
-		Tested: "moleculer-web 0.10.8",
-	},
-	{
-		Name: "rate-limiter-flexible", Title: "rate-limiter-flexible, memory or Redis",
+		Tested: "moleculer-web 0.10.8"},
+	{Name: "rate-limiter-flexible", Title: "rate-limiter-flexible, memory or Redis",
 		Example: "points=10,duration=1",
 		Keys: []PresetKey{
 			{Name: "points", Read: count(1), Needed: true, Example: "10"},
@@ -120,8 +103,7 @@ var node = []Product{
 			}
 		},
 		Source: "https://github.com/animir/node-rate-limiter-flexible/wiki",
-		Tested: "rate-limiter-flexible 11.4.0",
-	},
+		Tested: "rate-limiter-flexible 11.4.0"},
 }
 
 // windowMsKeys are the words of express-rate-limit and of packages that copy them.
@@ -131,6 +113,4 @@ var windowMsKeys = []PresetKey{
 }
 
 // windowMs is a window that the first request of a client opens.
-func windowMs(w *PresetWords) string {
-	return "fixed-window,rate=" + per(w.N("limit"), w.Get("windowMs").D) + ",align=first"
-}
+var windowMs = rated("fixed-window,rate=%s,align=first", "limit", "windowMs")

@@ -131,9 +131,8 @@ func choice(words ...string) PresetReader {
 				return PresetValue{Text: text}, "", ""
 			}
 		}
-		return PresetValue{}, "it is " + strings.Join(words[:len(words)-1],
-				", ") + " or " + words[len(words)-1],
-			near(text, words)
+		return PresetValue{}, "it is " + strings.Join(words[:len(words)-1], ", ") + " or " +
+			words[len(words)-1], near(text, words)
 	}
 }
 
@@ -142,3 +141,8 @@ func anything(text string) (PresetValue, string, string) { return PresetValue{Te
 
 // per writes a rate in the notation of a SPEC.
 func per(n int64, d time.Duration) string { return fmt.Sprintf("%d/%s", n, d) }
+
+// rated returns the SPEC of a form whose rate, %s, is the number of one word in the time of another.
+func rated(form, number, window string) func(*PresetWords) string {
+	return func(w *PresetWords) string { return fmt.Sprintf(form, per(w.N(number), w.Get(window).D)) }
+}

@@ -7,8 +7,7 @@ import (
 
 // proxies are servers that forward requests.
 var proxies = []Product{
-	{
-		Name: "nginx", Title: "nginx, limit_req_zone and limit_req", Example: "rate=10r/s,burst=20,nodelay",
+	{Name: "nginx", Title: "nginx, limit_req_zone and limit_req", Example: "rate=10r/s,burst=20,nodelay",
 		Keys: []PresetKey{
 			{Name: "rate", Read: rate, Needed: true, Example: "10r/s"},
 			{Name: "burst", Read: count(0), Default: "0", Example: "20"},
@@ -21,10 +20,8 @@ var proxies = []Product{
 			"keeps a rate in whole thousandths of a request a second, and each admission may lose up " +
 			"to one thousandth: 100r/m is up to 0.2 % slower.",
 		Source: "https://nginx.org/en/docs/http/ngx_http_limit_req_module.html, and its source of 1.22.1",
-		Tested: "nginx 1.22.1",
-	},
-	{
-		Name: "haproxy", Title: "HAProxy, a stick-table and deny if it is exceeded",
+		Tested: "nginx 1.22.1"},
+	{Name: "haproxy", Title: "HAProxy, a stick-table and deny if it is exceeded",
 		Example: "http_req_rate(10s)=100",
 		Keys: []PresetKey{
 			{Name: "http_req_rate", Of: span, Read: count(1), Example: "100"},
@@ -38,10 +35,8 @@ var proxies = []Product{
 			"not, postpones its end. Version 2.6 treats a stall of over 100 ms as a jump of the clock, " +
 			"so on a busy machine its windows last longer.",
 		Source: "https://docs.haproxy.org/2.6/configuration.html#7.3.3, and freq_ctr.h of 2.6",
-		Tested: "HAProxy 2.6.12",
-	},
-	{
-		Name: "envoy", Title: "Envoy 1.31 or later, local rate limit",
+		Tested: "HAProxy 2.6.12"},
+	{Name: "envoy", Title: "Envoy 1.31 or later, local rate limit",
 		Example: "{max_tokens: 20, tokens_per_fill: 10, fill_interval: 1s}",
 		Keys:    envoyKeys,
 		Spec: func(w *PresetWords) string {
@@ -51,10 +46,8 @@ var proxies = []Product{
 		Differs: "The documentation says that tokens_per_fill are added in each interval; since 1.31 " +
 			"they come back one by one. Older versions are envoy-timer. Each Envoy has its own bucket.",
 		Source: "https://www.envoyproxy.io/docs/envoy/v1.39.0/api-v3/type/v3/token_bucket.proto, " +
-			"https://github.com/envoyproxy/envoy/pull/35207",
-	},
-	{
-		Name: "envoy-timer", Title: "Envoy before 1.31, local rate limit",
+			"https://github.com/envoyproxy/envoy/pull/35207"},
+	{Name: "envoy-timer", Title: "Envoy before 1.31, local rate limit",
 		Example: "{max_tokens: 20, tokens_per_fill: 10, fill_interval: 1s}",
 		Keys:    envoyKeys,
 		Spec: func(w *PresetWords) string {
@@ -65,40 +58,30 @@ var proxies = []Product{
 		Differs: "One timer fills the buckets of all clients, so a burst around a tick of the timer " +
 			"gets more than max_tokens.",
 		Source: "https://www.envoyproxy.io/docs/envoy/v1.30.0/api-v3/type/v3/token_bucket.proto, and " +
-			"local_ratelimit_impl.cc of 1.30",
-	},
-	{
-		Name: "envoy-ratelimit", Title: "Envoy's rate limit service (envoyproxy/ratelimit)",
+			"local_ratelimit_impl.cc of 1.30"},
+	{Name: "envoy-ratelimit", Title: "Envoy's rate limit service (envoyproxy/ratelimit)",
 		Example: "{unit: minute, requests_per_unit: 100}",
 		Keys: []PresetKey{
-			{Name: "unit", Read: choice("second", "minute", "hour", "day"), Needed: true,
-				Example: "minute"},
+			{Name: "unit", Read: choice("second", "minute", "hour", "day"), Needed: true, Example: "minute"},
 			{Name: "requests_per_unit", Read: count(1), Needed: true, Example: "100"},
 		},
 		Spec: func(w *PresetWords) string {
 			return "fixed-window,rate=" + per(w.N("requests_per_unit"), units[w.Get("unit").Text])
 		},
-		Differs: "Windows begin with the unit of the clock, so twice the limit may pass around its " +
-			"start.",
-		Source: "https://github.com/envoyproxy/ratelimit (README, fixed_cache_impl.go)",
-		Tested: "envoyproxy/ratelimit v1.4.1-0.20260122083618",
-	},
-	{
-		Name: "kong", Title: "Kong, plugin rate-limiting", Example: "minute=100,policy=local",
+		Differs: "Windows begin with the unit of the clock, so twice the limit may pass around its start.",
+		Source:  "https://github.com/envoyproxy/ratelimit (README, fixed_cache_impl.go)",
+		Tested:  "envoyproxy/ratelimit v1.4.1-0.20260122083618"},
+	{Name: "kong", Title: "Kong, plugin rate-limiting", Example: "minute=100,policy=local",
 		Keys: []PresetKey{
-			{Name: "second", Read: count(1), Example: "10"}, {Name: "minute", Read: count(1),
-				Example: "100"},
-			{Name: "hour", Read: count(1), Example: "1000"}, {Name: "day", Read: count(1),
-				Example: "10000"},
+			{Name: "second", Read: count(1), Example: "10"}, {Name: "minute", Read: count(1), Example: "100"},
+			{Name: "hour", Read: count(1), Example: "1000"}, {Name: "day", Read: count(1), Example: "10000"},
 			{Name: "policy", Read: choice("local", "cluster", "redis"), Default: "local", Example: "local"},
 		},
 		Spec: kong,
 		Differs: "Windows begin with the unit of the clock. A request is admitted by the count so far, " +
 			"and a timer counts it afterwards, so requests that arrive together may all pass.",
-		Source: "https://developer.konghq.com/plugins/rate-limiting/, and handler.lua of 3.x",
-	},
-	{
-		Name: "caddy", Title: "Caddy, module mholt/caddy-ratelimit", Example: "100/1m",
+		Source: "https://developer.konghq.com/plugins/rate-limiting/, and handler.lua of 3.x"},
+	{Name: "caddy", Title: "Caddy, module mholt/caddy-ratelimit", Example: "100/1m",
 		Keys: []PresetKey{
 			{Name: "rate", Read: rate, Bare: true, Example: "100/1m"},
 			{Name: "events", Read: count(1), Example: "100"}, {Name: "window", Read: span, Example: "1m"},
@@ -107,10 +90,8 @@ var proxies = []Product{
 			return "sliding-window-log,rate=" + w.rateOf("rate", "events", "window") + ",boundary=closed"
 		},
 		Source: "https://github.com/mholt/caddy-ratelimit (README, ringbuffer.go)",
-		Tested: "mholt/caddy-ratelimit v0.1.0",
-	},
-	{
-		Name: "traefik", Title: "Traefik, middleware rateLimit", Example: "average=10,burst=20,period=1s",
+		Tested: "mholt/caddy-ratelimit v0.1.0"},
+	{Name: "traefik", Title: "Traefik, middleware rateLimit", Example: "average=10,burst=20,period=1s",
 		Keys: []PresetKey{
 			{Name: "average", Read: count(1), Needed: true, Example: "10"},
 			{Name: "burst", Read: count(1), Default: "1", Example: "20"},
@@ -121,8 +102,7 @@ var proxies = []Product{
 			"between burst and burst+1. A client that was idle for one to two seconds (longer below " +
 			"1/s) is forgotten, and then has a full bucket.",
 		Source: "https://doc.traefik.io/traefik/middlewares/http/ratelimit/, and " +
-			"in_memory_limiter.go of 3.x",
-	},
+			"in_memory_limiter.go of 3.x"},
 }
 
 // envoyKeys are the words of a token bucket of Envoy.
