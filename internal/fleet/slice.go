@@ -164,9 +164,7 @@ func (x *dealer) mine(p *timeline.Phase, part int) []string {
 }
 
 // share returns the share of n of all in a total.
-func share(total, n, all int) int {
-	return int(float64(total)*float64(n)/float64(all) + 0.5)
-}
+func share(total, n, all int) int { return int(float64(total)*float64(n)/float64(all) + 0.5) }
 
 // Planned returns how many requests the schedule plans for each of several agents. A recording misses as many
 // if that agent is lost.

@@ -58,9 +58,7 @@ func (t *Turns) Tell(b Beat) {
 }
 
 // Permit tells whether a request may be sent now. It does not wait.
-func (t *Turns) Permit() bool {
-	return !t.stopped.Load() && int64(t.a.Now()) < t.until.Load()
-}
+func (t *Turns) Permit() bool { return !t.stopped.Load() && int64(t.a.Now()) < t.until.Load() }
 
 // keepBeating beats until ctx ends. It ends the work when the permission to send ends. What was recorded must
 // still be delivered.

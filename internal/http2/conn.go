@@ -252,9 +252,7 @@ func (c *Conn) drop(s *Stream, code http2.ErrCode) {
 	if !c.forget(s) {
 		return
 	}
-	_ = c.write(func(f *http2.Framer) error {
-		return f.WriteRSTStream(id, code)
-	})
+	_ = c.write(func(f *http2.Framer) error { return f.WriteRSTStream(id, code) })
 }
 
 // forget removes a stream, and reports whether it was there.

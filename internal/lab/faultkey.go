@@ -234,11 +234,9 @@ var attributeFaults = []Fault{
 		Citation: "https://www.rfc-editor.org/rfc/rfc9110#section-3.3",
 		key:      func(r *http.Request, key string) string { return key + " " + r.RemoteAddr }},
 	{Name: "replays-free", Class: "A18",
-		Sentence: "charges nothing for a request with an Idempotency-Key",
-		Citation: "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07",
-		unlimited: func(_ *Target, r *http.Request) bool {
-			return r.Header.Get("Idempotency-Key") != ""
-		}},
+		Sentence:  "charges nothing for a request with an Idempotency-Key",
+		Citation:  "https://datatracker.ietf.org/doc/html/draft-ietf-httpapi-idempotency-key-header-07",
+		unlimited: func(_ *Target, r *http.Request) bool { return r.Header.Get("Idempotency-Key") != "" }},
 }
 
 // byAttribute returns the fault that counts the requests for which differs is true separately from the

@@ -44,9 +44,7 @@ var limiterFaults = []Fault{
 	{Name: "never-recovers", Class: "B1",
 		Sentence: "denies a partition for ever after its first denial",
 		Citation: "https://github.com/redis/redis/issues/4548",
-		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
-			return LockedOut{Inner: l}
-		}},
+		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return LockedOut{Inner: l} }},
 	{Name: "ban-after-denial", Class: "B10",
 		Sentence: "denies a partition for a whole window after a denial",
 		Citation: "https://github.com/nestjs/throttler/issues/2208",
@@ -100,16 +98,12 @@ var limiterFaults = []Fault{
 	{Name: "cost-over-limit-free", Class: "A18",
 		Sentence: "admits a request that costs more than the whole quota, and takes nothing for it",
 		Citation: "https://github.com/alisaifee/limits/issues/151",
-		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
-			return Generous{Limiter: l}
-		}},
+		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return Generous{Limiter: l} }},
 	{Name: "denied-cost-burns-rest", Class: "A18",
 		Sentence: "uses up the rest of the quota when it denies a request for its cost",
 		Citation: "https://github.com/upstash/ratelimit-js/pull/161",
 		fits:     quotaTwo,
-		limiter: func(l reference.Limiter, _ spec.Limit) reference.Limiter {
-			return Burning{Limiter: l}
-		}},
+		limiter:  func(l reference.Limiter, _ spec.Limit) reference.Limiter { return Burning{Limiter: l} }},
 }
 
 // recovery returns the longest silence after which a policy of limit is as good as new.
@@ -174,9 +168,7 @@ func notRefreshed(l spec.Limit) string {
 
 // sloppy returns the limiter hook that serves the first policy with the defect of b.
 func sloppy(b WrongBucket) func(reference.Limiter, spec.Limit) reference.Limiter {
-	return func(_ reference.Limiter, l spec.Limit) reference.Limiter {
-		return b.Serving(l[0])
-	}
+	return func(_ reference.Limiter, l spec.Limit) reference.Limiter { return b.Serving(l[0]) }
 }
 
 // oneSlotted demands one fixed window that is divided into slots.

@@ -19,9 +19,7 @@ var storeFaults = []Fault{
 		Sentence: "lets replicas count for themselves, and synchronises them once a second",
 		Citation: "https://github.com/Kong/kong/pull/12003",
 		fits:     untold,
-		decider: func(b Setup) Decider {
-			return NewSyncing(atLeastTwo(b), time.Second)
-		}},
+		decider:  func(b Setup) Decider { return NewSyncing(atLeastTwo(b), time.Second) }},
 	{Name: "quota-divided", Class: "B11", Sentence: "gives each of eight replicas an eighth of the quota, " +
 		"rounded down: a quota under eight becomes nothing",
 		Citation: "https://github.com/envoyproxy/envoy/pull/46702", fits: losesByEight,
@@ -72,9 +70,7 @@ var completionFaults = []Fault{
 		Sentence: "gives back what a request took if its client leaves before the answer is whole",
 		Citation: "https://github.com/express-rate-limit/express-rate-limit/pull/108",
 		slow:     true,
-		fits: func(l spec.Limit) string {
-			return firstOf(untold(l), quotaTwo(l))
-		},
+		fits:     func(l spec.Limit) string { return firstOf(untold(l), quotaTwo(l)) },
 		decider: func(b Setup) Decider {
 			return &Refunding{Decider: NewMemory(b), left: map[string]int64{}}
 		}},

@@ -131,9 +131,7 @@ type amnesiac struct {
 }
 
 // NewAmnesiac returns a decider that forgets everything with a period of every.
-func NewAmnesiac(b Setup, every time.Duration) Decider {
-	return &amnesiac{Setup: b, every: every}
-}
+func NewAmnesiac(b Setup, every time.Duration) Decider { return &amnesiac{Setup: b, every: every} }
 
 // Decide starts all partitions again in each period.
 func (a *amnesiac) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {

@@ -88,9 +88,7 @@ func (r *recorder) all() []timeline.Observation {
 }
 
 // most is how many observations a phase may have.
-func (p *phase) most() int {
-	return len(p.fixed) + len(p.loose) + p.ledger.n
-}
+func (p *phase) most() int { return len(p.fixed) + len(p.loose) + p.ledger.n }
 
 // takeFixed appends the observations of planned arrivals to out. If the target answered any gated request
 // early, the interval of each answered gated request begins when it was armed.

@@ -234,9 +234,7 @@ func (p *page) fill(raw, clean *result.Run, o Options) {
 	}
 }
 
-func badgeOf(v result.Verdict) badge {
-	return badge{strings.ToUpper(v.String()), v.String()}
-}
+func badgeOf(v result.Verdict) badge { return badge{strings.ToUpper(v.String()), v.String()} }
 
 // newCard gathers what is said of one scenario.
 func newCard(raw, s *result.Scenario, o Options) card {

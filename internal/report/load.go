@@ -29,9 +29,7 @@ func (s *screen) loads(r *result.Run) error {
 }
 
 // bounding tells whether a claim bounds latencies or errors.
-func bounding(c result.Claim) bool {
-	return c.Kind == result.ClaimLatency || c.Kind == result.ClaimSLO
-}
+func bounding(c result.Claim) bool { return c.Kind == result.ClaimLatency || c.Kind == result.ClaimSLO }
 
 // loadText says in a line how much was sent, how fast, and which answers came.
 func loadText(x *result.Scenario) string {

@@ -274,6 +274,4 @@ func Troubles(s *result.Scenario) []Trouble {
 }
 
 // Line prints a trouble on one line, without its mend.
-func (t Trouble) Line() string {
-	return strings.Trim(t.Reason+": "+t.Detail, ": ")
-}
+func (t Trouble) Line() string { return strings.Trim(t.Reason+": "+t.Detail, ": ") }

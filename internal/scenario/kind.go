@@ -67,9 +67,7 @@ type field[T any] struct {
 func key[T, V any](name string, k kind[V], doc string, at func(T) V) field[T] {
 	s := *k.schema
 	s.Description = doc
-	return field[T]{name: name, schema: &s, read: func(d *decoder, n *tree.Node, t T) {
-		k.read(d, n, at(t))
-	}}
+	return field[T]{name: name, schema: &s, read: func(d *decoder, n *tree.Node, t T) { k.read(d, n, at(t)) }}
 }
 
 // must makes the key required.

@@ -29,9 +29,7 @@ func isPartitionKind(key string) bool {
 }
 
 // nameless tells whether partitions of a kind have no name of a field or a parameter.
-func nameless(k PartitionKind) bool {
-	return k == ByAddress || k == ByPath || k == ByNone
-}
+func nameless(k PartitionKind) bool { return k == ByAddress || k == ByPath || k == ByNone }
 
 // partitionNode turns header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, body:NAME, address, path or
 // none into a mapping. Other text stays.

@@ -62,9 +62,7 @@ func targetKind() kind[*Target] {
 	})
 }
 
-func protocolKind() kind[*Protocol] {
-	return choice("a protocol", H1, H2)
-}
+func protocolKind() kind[*Protocol] { return choice("a protocol", H1, H2) }
 
 // proxyKind is the kind of the URL of a proxy.
 func proxyKind() kind[*string] {

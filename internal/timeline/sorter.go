@@ -71,9 +71,7 @@ func (h bySent) sink() {
 }
 
 // NewSorter returns a Sorter without observations. open makes the files of its spools.
-func NewSorter(open func() (Spill, error)) *Sorter {
-	return &Sorter{open: open, window: sortWindow}
-}
+func NewSorter(open func() (Spill, error)) *Sorter { return &Sorter{open: open, window: sortWindow} }
 
 // Add takes an observation. It keeps a copy, whose fields must not be changed.
 func (s *Sorter) Add(o *Observation) {

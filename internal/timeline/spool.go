@@ -192,9 +192,7 @@ func (t *Timeline) Unroll(s *Spool, most int) {
 }
 
 // Close removes the file. Nothing can be read any more.
-func (s *Spool) Close() {
-	s.shelf.Close()
-}
+func (s *Spool) Close() { s.shelf.Close() }
 
 // Each calls take for every observation in their order, until take returns false. o is overwritten by the
 // next. Nothing may be added meanwhile. It calls take for none if the file had an error before (Err), since a

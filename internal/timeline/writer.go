@@ -24,9 +24,7 @@ type Writer struct {
 const flushAt = 64 << 10
 
 // NewWriter returns a Writer to w. Flush must be called at the end.
-func NewWriter(w io.Writer) *Writer {
-	return &Writer{w: w, buf: make([]byte, 0, flushAt+4<<10)}
-}
+func NewWriter(w io.Writer) *Writer { return &Writer{w: w, buf: make([]byte, 0, flushAt+4<<10)} }
 
 // Write writes t to w. It refuses what Read would refuse (Writer.Observe).
 func Write(w io.Writer, t *Timeline) error {

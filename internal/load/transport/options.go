@@ -180,9 +180,7 @@ func (o Options) Complete() (*Options, error) {
 }
 
 // SpeaksGRPC tells whether the requests of o are gRPC calls: HTTP/2 with the Content-Type of gRPC.
-func (o *Options) SpeaksGRPC() bool {
-	return o.HTTP2 && GRPCIs(o.Header.Get("Content-Type"))
-}
+func (o *Options) SpeaksGRPC() bool { return o.HTTP2 && GRPCIs(o.Header.Get("Content-Type")) }
 
 // asGRPC completes the options of gRPC calls: POST, with an empty message if there is no body.
 func (o *Options) asGRPC() {

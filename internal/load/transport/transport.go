@@ -195,9 +195,7 @@ func (t *tallies) Counts() (sent int, over [3]int) {
 }
 
 // Silent tells whether requests are over and none was ever answered.
-func (t *tallies) Silent() bool {
-	return !t.answered.Load() && t.counts[timeline.Unknown].Load() > 0
-}
+func (t *tallies) Silent() bool { return !t.answered.Load() && t.counts[timeline.Unknown].Load() > 0 }
 
 // leastAstray is how many answers show that a target does not know a path. One that starts soon answers
 // otherwise.

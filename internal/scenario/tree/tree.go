@@ -364,9 +364,7 @@ func (t *treeBuilder) badCharacter(src []byte) (Problem, bool) {
 }
 
 // isBreak tells whether YAML ends a line at r.
-func isBreak(r rune) bool {
-	return r == '\n' || r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029
-}
+func isBreak(r rune) bool { return r == '\n' || r == '\r' || r == 0x85 || r == 0x2028 || r == 0x2029 }
 
 // splitLines cuts text at the line breaks of YAML. A break at the end begins no further line.
 func splitLines(src []byte) []string {

@@ -201,7 +201,5 @@ func readCut(d *Dir, id string) (tl *timeline.Timeline, path string, err error) 
 
 // ReadJournal reads a journal. A long recording is in a file.
 func ReadJournal(r io.Reader, name string) (*timeline.Timeline, error) {
-	return timeline.ReadJournal(r, name, MostInMemory, func() (timeline.Spill, error) {
-		return Spill()
-	})
+	return timeline.ReadJournal(r, name, MostInMemory, Spill)
 }
