@@ -151,7 +151,7 @@ func lead(ctx context.Context, e *cli.Env, given []scenarioSource, f *runFlags) 
 	l.stops = append(l.stops, client.Close)
 	c, err := fleet.Lead(ctx, fleet.Exchanger{RedisClient: client, Prefix: fleet.Prefix}, fleet.Options{
 		Run: rundir.ID(time.Now()) + "-" + rand.Text()[:6], Version: e.Version, Agents: f.fleet.agents,
-		Deal: fleet.Deal(f.fleet.deal), Within: f.fleet.within, Say: e.Say.Notef})
+		Deal: fleet.Deal(f.fleet.deal), Within: f.fleet.within, Spill: rundir.Spill, Say: e.Say.Notef})
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}

@@ -129,12 +129,10 @@ type job struct {
 	shard
 	run   string
 	round int
-	id    string
 	order string
 }
 
-// lookAt takes a part of the recording that a run wants: one that nobody has, or that nobody made ready in
-// time.
+// lookAt takes a part of the recording that a run wants, one that nobody has.
 func (a *agent) lookAt(ctx context.Context, run string) (*job, state, error) {
 	out, err := exchange(ctx, a.conn, []any{"exists", key(run, "over")}, []any{"exists", key(run, "lease")},
 		[]any{"get", key(run, "round")})
@@ -152,25 +150,18 @@ func (a *agent) lookAt(ctx context.Context, run string) (*job, state, error) {
 	} else if _, err := fmt.Sscan(text, &round); err != nil || run == a.run && round <= a.round {
 		return nil, runAlive, err
 	}
-	stream := keyOf(run, "shards", round)
-	take := []any{"xreadgroup", "group", group, a.Name, "count", 1, "streams", stream, ">"}
-	claim := []any{"xautoclaim", stream, group, a.Name, readyWithin.Milliseconds(), "0", "count", 1}
-	for i, command := range [][]any{take, claim} {
-		// Once the recording has begun, there is no group.
-		answer, err := a.conn.Exchange(ctx, command, []any{"get", keyOf(run, "order", round)})
-		if err != nil {
-			return nil, runAlive, err
-		}
-		var got []entry
-		if got = delivered(answer[0]); i == 1 {
-			got = claimed(answer[0])
-		}
-		if order, ok := answer[1].(string); ok && len(got) == 1 {
-			j := &job{run: run, round: round, id: got[0].id, order: order}
-			return j, runAlive, got[0].read(&j.shard)
-		}
+	take := []any{"xreadgroup", "group", group, a.Name, "count", 1, "streams", keyOf(run, "shards", round), ">"}
+	answer, err := a.conn.Exchange(ctx, take, []any{"get", keyOf(run, "order", round)})
+	if err != nil {
+		return nil, runAlive, err
 	}
-	return nil, runAlive, nil
+	got := delivered(answer[0])
+	order, ok := answer[1].(string)
+	if !ok || len(got) != 1 {
+		return nil, runAlive, nil
+	}
+	j := &job{run: run, round: round, order: order}
+	return j, runAlive, got[0].read(&j.shard)
 }
 
 // take does a job and reports its result.

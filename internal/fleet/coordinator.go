@@ -21,6 +21,8 @@ type Options struct {
 	Deal   Deal
 	// Within is how long all agents may take to be ready.
 	Within time.Duration
+	// Spill makes the file for the pieces of all parts.
+	Spill func() (timeline.Spill, error)
 	// Say gets messages on what the agents do; nil: nobody does.
 	Say func(format string, args ...any)
 }
@@ -121,13 +123,9 @@ func (e *Unready) Error() string { return e.Why }
 func (c *Coordinator) Record(ctx context.Context, r Recording) (*Gathered, error) {
 	c.round++
 	x := &round{c: c, r: r, n: c.round, meets: meets(r.Schedule)}
-	sp, err := newSpool()
-	if err != nil {
-		return nil, err
-	}
-	x.g = &Gathered{schedule: r.Schedule, planned: Planned(r.Schedule, c.Agents, c.Deal), spool: sp,
-		parts: make([]part, c.Agents)}
-	err = x.run(ctx)
+	x.g = &Gathered{schedule: r.Schedule, planned: Planned(r.Schedule, c.Agents, c.Deal),
+		shelf: timeline.NewShelf(c.Spill), parts: make([]part, c.Agents)}
+	err := x.run(ctx)
 	x.forget()
 	if err != nil {
 		x.g.Close()
@@ -171,8 +169,8 @@ func (x *round) forget() {
 }
 
 // tell sends a message to all agents.
-func (x *round) tell(ctx context.Context, w control, more ...[]any) error {
-	_, err := exchange(ctx, x.c.conn, append(more, add(keyOf(x.c.Run, "control", x.n), w))...)
+func (x *round) tell(ctx context.Context, w control) error {
+	_, err := exchange(ctx, x.c.conn, add(keyOf(x.c.Run, "control", x.n), w))
 	return err
 }
 

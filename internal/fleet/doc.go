@@ -22,6 +22,6 @@
 //	coordinator  shards -.                 .- begin: in 500 ms   .- meet, begin      .- merge
 //	agent                '- clock, ready --'   [phase] met, armed '-- [phase] done, pieces
 //
-// Another agent may take a part that nobody makes ready within 10 s. After the begin no part is given out
-// again, since sending load twice would change it.
+// No part is given out twice, since sending load twice would change it: a run whose agent dies before the
+// begin does not begin.
 package fleet

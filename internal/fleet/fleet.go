@@ -24,8 +24,6 @@ const (
 	lostAfter = 750 * time.Millisecond
 	// exchangeFor bounds an exchange with the Redis server.
 	exchangeFor = 600 * time.Millisecond
-	// readyWithin is when another agent may claim a part.
-	readyWithin = 10 * time.Second
 	// ahead is how long before its begin a run is announced, stepAhead is that of a phase. Both are longer if
 	// the Redis server is slow.
 	ahead     = 500 * time.Millisecond
@@ -130,10 +128,8 @@ type control struct {
 	Kind  string `json:"kind"`
 	Phase int    `json:"phase"`
 	// At is when the phase begins, by the clock of the Redis server, since the Unix epoch.
-	At time.Duration `json:"at_ns,omitempty"`
-	// Owners are the agents whose parts count, by part. They are set when the first phase begins.
-	Owners []string `json:"owners,omitempty"`
-	Why    string   `json:"why,omitempty"`
+	At  time.Duration `json:"at_ns,omitempty"`
+	Why string        `json:"why,omitempty"`
 }
 
 // Beat says how far an agent is.
@@ -221,14 +217,6 @@ func pairs(v any) map[string]string {
 		}
 	}
 	return out
-}
-
-// claimed reads the answer to XAUTOCLAIM.
-func claimed(v any) []entry {
-	if list, ok := v.([]any); ok && len(list) >= 2 {
-		return entries(list[1])
-	}
-	return nil
 }
 
 // after returns the beginning of a range after an entry. For an empty id it is the whole range.

@@ -50,7 +50,6 @@ type sim struct {
 	target   *target
 	digest   string
 	prepares time.Duration
-	takes    func() time.Duration
 	// prepared is the number of a request that fails while it is prepared, before all begin.
 	prepared int
 	// frozen stands still while it is set.
@@ -61,9 +60,7 @@ type sim struct {
 func (s *sim) Prepare(_ context.Context, w Work) (*timeline.Schedule, string,
 	func(context.Context) (*timeline.Timeline, error), error) {
 	send := func(ctx context.Context) (*timeline.Timeline, error) {
-		if time.Sleep(s.prepares); s.takes != nil {
-			time.Sleep(s.takes())
-		}
+		time.Sleep(s.prepares)
 		return s.send(ctx, w), nil
 	}
 	return s.schedule, s.digest, send, nil
@@ -190,7 +187,7 @@ func (w *world) recordBy(ctx context.Context, conn Conn, parts int, meanwhile fu
 	serving, end := context.WithCancel(ctx)
 	w.serve(serving)
 	c, err := Lead(ctx, conn, Options{Run: "r", Version: "v", Agents: parts, Deal: ByRequests,
-		Within: 40 * time.Second})
+		Within: 40 * time.Second, Spill: temporary})
 	if err != nil {
 		end()
 		w.left.Wait()
@@ -385,6 +382,15 @@ func TestAnAgentSaysThatItHearsOfNoRun(t *testing.T) {
 	})
 }
 
+// temporary makes the file for pieces.
+func temporary() (timeline.Spill, error) {
+	f, err := os.CreateTemp("", "rlcheck-test-*")
+	if err == nil {
+		err = os.Remove(f.Name())
+	}
+	return f, err
+}
+
 // faults are what may go wrong. what says why requests are missing, or why nothing was begun; "" means that
 // all is right.
 var faults = map[string]struct {
@@ -415,18 +421,12 @@ var faults = map[string]struct {
 	"other plan": {func(w *world) { w.agents[0].digest = "e" }, nil, 3,
 		"agent agent-1: it would send something"},
 	"too few":     {nil, nil, 4, "3 of 4 agents came"},
-	"a spare one": {func(w *world) { w.agents[1].prepares = time.Hour }, nil, 2, ""},
-	"two for one part": {func(w *world) {
-		var n atomic.Int32
+	"a spare one": {nil, nil, 2, ""},
+	"never ready": {func(w *world) {
 		for _, a := range w.agents {
-			a.takes = func() time.Duration {
-				if n.Add(1) < 3 {
-					return 11800 * ms
-				}
-				return 1900 * ms // it takes over after ten seconds, and is ready before the begin
-			}
+			a.prepares = time.Hour
 		}
-	}, nil, 2, ""},
+	}, nil, 2, "no agent came"},
 	"way stands still at first": {func(w *world) {
 		start := time.Now()
 		w.ways[1].cut = func() bool { return time.Since(start) > 110*ms && time.Since(start) < 1200*ms }

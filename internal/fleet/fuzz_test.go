@@ -24,12 +24,9 @@ func FuzzPieces(f *testing.F) {
 	f.Add([]byte("x"), -1, 3, int64(-1), []byte(`{"kind":"ready","part":9}`))
 	f.Fuzz(func(t *testing.T, data []byte, sent, unsent int, shift int64, said []byte) {
 		s := plan(2)
-		sp, err := newSpool()
-		if err != nil {
-			t.Fatal(err)
-		}
+		sp := timeline.NewShelf(temporary)
 		x := &round{c: &Coordinator{Options: Options{Agents: 1, Say: func(string, ...any) {}}},
-			g: &Gathered{schedule: s, planned: []int{6}, spool: sp, parts: make([]part, 1)}, begun: true}
+			g: &Gathered{schedule: s, planned: []int{6}, shelf: sp, parts: make([]part, 1)}, begun: true}
 		defer x.g.Close()
 		var report report
 		if e := (entry{fields: map[string]string{"m": string(said)}}); e.read(&report) == nil &&

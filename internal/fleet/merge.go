@@ -21,7 +21,7 @@ type Gathered struct {
 	schedule *timeline.Schedule
 	parts    []part
 	planned  []int
-	spool    *spool
+	shelf    *timeline.Shelf
 	// zero is when the time of the recording begins, by the clock of the Redis server. started is the same as
 	// wall time of the coordinator.
 	zero    time.Duration
@@ -34,11 +34,7 @@ type Gathered struct {
 }
 
 // Close releases the recordings.
-func (g *Gathered) Close() {
-	if g.spool != nil {
-		g.spool.close()
-	}
-}
+func (g *Gathered) Close() { g.shelf.Close() }
 
 // mostMissing is how many lost agents are named.
 const mostMissing = 4
@@ -116,7 +112,7 @@ func (g *Gathered) Each(take func(*timeline.Observation) error) (timeline.Header
 			continue
 		}
 		x := &source{part: p, number: int32(i) + 1, shift: p.result.Shift - zero,
-			in: timeline.NewReader(g.spool.reader(p.pieces), p.agent, timeline.ReadOptions{AllowEmpty: true})}
+			in: timeline.NewReader(inRow(g.shelf, p.pieces), p.agent, timeline.ReadOptions{AllowEmpty: true})}
 		theirs, err := x.in.Header()
 		if err != nil {
 			return h, err

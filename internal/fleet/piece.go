@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"os"
 	"strconv"
 	"time"
 
@@ -159,48 +158,15 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// spool keeps the pieces of all parts in one file, in the order in which they come. It needs sixteen bytes of
-// memory for each piece.
-type spool struct {
-	file *os.File
-	size int64
-}
+// extent says where a piece lies among the pieces of all parts, which are in one file in the order in which
+// they come.
+type extent struct{ at, len int64 }
 
-// extent says where a piece lies in a spool.
-type extent struct {
-	at  int64
-	len int64
-}
-
-func newSpool() (*spool, error) {
-	f, err := os.CreateTemp("", "rlcheck-fleet-*")
-	if err != nil {
-		return nil, fmt.Errorf("results: %w", err)
-	}
-	_ = os.Remove(f.Name()) // it is gone when it is closed; if that is impossible, it stays until close
-	return &spool{file: f}, nil
-}
-
-func (s *spool) add(data string) (extent, error) {
-	x := extent{s.size, int64(len(data))}
-	n, err := s.file.WriteString(data)
-	s.size += int64(n)
-	if err != nil {
-		return x, fmt.Errorf("results: %w", err)
-	}
-	return x, nil
-}
-
-func (s *spool) close() {
-	_ = s.file.Close()           // nothing of it is needed
-	_ = os.Remove(s.file.Name()) // mostly gone already
-}
-
-// reader reads some pieces in a row.
-func (s *spool) reader(all []extent) io.Reader {
+// inRow reads some pieces in a row.
+func inRow(s *timeline.Shelf, all []extent) io.Reader {
 	pieces := make([]io.Reader, len(all))
 	for i, x := range all {
-		pieces[i] = io.NewSectionReader(s.file, x.at, x.len)
+		pieces[i] = io.NewSectionReader(s, x.at, x.len)
 	}
 	return io.MultiReader(pieces...)
 }
@@ -227,7 +193,7 @@ type part struct {
 func (p *part) complete() bool { return p.result != nil && p.came == p.result.Pieces }
 
 // take keeps a piece. It drops a piece that comes again since its sender did not hear that it had come.
-func (p *part) take(e entry, s *spool) error {
+func (p *part) take(e entry, s *timeline.Shelf) error {
 	p.last = e.id
 	n, err := strconv.Atoi(e.fields["n"])
 	if err != nil || n > p.came+1 {
@@ -241,9 +207,9 @@ func (p *part) take(e entry, s *spool) error {
 	if strconv.FormatUint(uint64(sum), 10) != e.fields["crc"] {
 		return fmt.Errorf("piece %d of %s: its checksum is wrong", n, p.agent)
 	}
-	x, err := s.add(data)
-	if err != nil {
-		return err
+	x := extent{s.Size(), int64(len(data))}
+	if _, err := s.Write([]byte(data)); err != nil {
+		return fmt.Errorf("results: %w", err)
 	}
 	p.came, p.pieces, p.crc = n, append(p.pieces, x), crc32.Update(p.crc, castagnoli, []byte(data))
 	return nil

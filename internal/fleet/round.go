@@ -201,9 +201,6 @@ func unready(format string, args ...any) error { return &Unready{fmt.Sprintf(for
 // heard handles a report. Its error ends a recording that has not begun.
 func (x *round) heard(r report) error {
 	p := &x.g.parts[r.Part]
-	if p.ready != nil && p.agent != r.Agent { // another agent was faster
-		return nil
-	}
 	switch r.Kind {
 	case saysReady:
 		return x.heardReady(p, r)
@@ -293,16 +290,10 @@ func (x *round) open(ctx context.Context) error {
 	return nil
 }
 
-// begin sets when the first phase begins. From then on no part is given out.
+// begin sets when the first phase begins.
 func (x *round) begin(ctx context.Context) error {
-	owners := make([]string, len(x.g.parts))
-	for i := range x.g.parts {
-		owners[i] = x.g.parts[i].agent
-	}
 	at := x.soon(ahead)
-	err := x.tell(ctx, control{Kind: tellBegin, At: at, Owners: owners},
-		[]any{"xgroup", "destroy", keyOf(x.c.Run, "shards", x.n), group})
-	if err != nil {
+	if err := x.tell(ctx, control{Kind: tellBegin, At: at}); err != nil {
 		return err
 	}
 	x.begun = true
@@ -457,7 +448,7 @@ func (x *round) collectFrom(ctx context.Context, which []int) error {
 	for k, i := range which {
 		p := &x.g.parts[i]
 		for _, e := range entries(out[k]) {
-			if err := p.take(e, x.g.spool); err != nil {
+			if err := p.take(e, x.g.shelf); err != nil {
 				p.lost = err.Error()
 				break
 			}

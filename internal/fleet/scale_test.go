@@ -116,7 +116,7 @@ func scale(t *testing.T, agents, total int, lasts time.Duration) (memory, exchan
 		before := heap()
 		conn := &counted{Conn: s.to(100 * us)}
 		c, err := Lead(ctx, conn, Options{Run: "r", Version: "v", Agents: agents, Deal: ByRequests,
-			Within: time.Minute})
+			Within: time.Minute, Spill: temporary})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -175,11 +175,7 @@ func TestMergingStreams(t *testing.T) {
 	const agents = 20
 	held := func(each int) int64 {
 		g := &Gathered{schedule: &timeline.Schedule{}, parts: make([]part, agents),
-			planned: make([]int, agents)}
-		var err error
-		if g.spool, err = newSpool(); err != nil {
-			t.Fatal(err)
-		}
+			planned: make([]int, agents), shelf: timeline.NewShelf(temporary)}
 		defer g.Close()
 		for i := range g.parts {
 			p := &g.parts[i]
@@ -191,7 +187,8 @@ func TestMergingStreams(t *testing.T) {
 			}
 			p.result.Counts = countsOf(tl)
 			cut := newCutter(p.result, func(data []byte) error {
-				x, err := g.spool.add(string(data))
+				x := extent{g.shelf.Size(), int64(len(data))}
+				_, err := g.shelf.Write(data)
 				p.pieces, p.came, p.crc = append(p.pieces, x), p.came+1, crc32.Update(p.crc, castagnoli, data)
 				return err
 			})

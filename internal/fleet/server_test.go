@@ -32,7 +32,6 @@ type stream struct {
 	next    int
 	group   bool
 	given   int // number of entries given to the group
-	pending map[string]time.Time
 }
 
 type stored struct {
@@ -124,7 +123,7 @@ func (s *server) alive(key string) bool {
 
 func (s *server) stream(name string) *stream {
 	if s.streams[name] == nil {
-		s.streams[name] = &stream{pending: map[string]time.Time{}}
+		s.streams[name] = &stream{}
 	}
 	return s.streams[name]
 }
@@ -257,9 +256,6 @@ func (s *server) grouped(w []string) any {
 		x := s.stream(w[2])
 		x.group = w[1] == "create"
 		return "OK"
-	case "xack":
-		delete(s.stream(w[1]).pending, w[3])
-		return int64(1)
 	case "xreadgroup":
 		x := s.stream(w[7])
 		if !x.group {
@@ -270,21 +266,7 @@ func (s *server) grouped(w []string) any {
 		}
 		e := x.entries[x.given]
 		x.given++
-		x.pending[e.id] = time.Now()
 		return map[any]any{w[7]: list([]stored{e}, 1)}
-	case "xautoclaim":
-		x := s.stream(w[1])
-		if !x.group {
-			return errors.New("NOGROUP")
-		}
-		ms, _ := strconv.Atoi(w[4])
-		for _, e := range x.entries {
-			if at, ok := x.pending[e.id]; ok && time.Since(at) >= time.Duration(ms)*time.Millisecond {
-				x.pending[e.id] = time.Now()
-				return []any{"0-0", list([]stored{e}, 1), []any{}}
-			}
-		}
-		return []any{"0-0", []any{}, []any{}}
 	}
 	panic("no such command: " + w[0])
 }

@@ -151,15 +151,6 @@ func (t *Turns) hear(ctx context.Context, kind string, phase int) (control, bool
 	return control{}, false
 }
 
-// keep reports that this part needs no other agent, as this one is ready.
-func (t *Turns) keep(ctx context.Context) bool {
-	return t.patiently(ctx, func() error {
-		_, err := exchange(ctx, t.a.conn,
-			[]any{"xack", keyOf(t.job.run, "shards", t.job.round), group, t.job.id})
-		return err
-	}) == nil
-}
-
 // patiently retries an exchange that failed. Before the begin, a machine that stands still for a while costs
 // only time.
 func (t *Turns) patiently(ctx context.Context, do func() error) error {
@@ -207,11 +198,11 @@ func (t *Turns) Begin(ctx context.Context, i int, start time.Time, due time.Dura
 		r = report{Kind: saysReady, Digest: t.job.Digest, Clock: t.clock.before.Error(),
 			RoundTrip: t.clock.before.heard - t.clock.before.asked}
 	}
-	if !t.report(ctx, r) || i == 0 && !t.keep(ctx) {
+	if !t.report(ctx, r) {
 		return 0, false
 	}
 	c, ok := t.hear(ctx, tellBegin, i)
-	if !ok || i == 0 && (t.job.Part >= len(c.Owners) || c.Owners[t.job.Part] != t.a.Name) {
+	if !ok {
 		return 0, false
 	}
 	if t.start = start; i == 0 {
