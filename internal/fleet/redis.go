@@ -24,19 +24,34 @@ const RedisTimeout = 2 * time.Second
 // RedisClient sends commands to one server, or to the nodes of a cluster.
 type RedisClient = redis.UniversalClient
 
-// RedisCommand is a command and, once it was processed, its answer.
-type RedisCommand = redis.Cmd
+// once is a command that is never sent again after a lost answer, since it would count its request twice. It
+// follows a redirection to another node of a cluster, where it has not run yet.
+type once struct{ *redis.Cmd }
 
-// NewRedisCommand returns a command of words.
-func NewRedisCommand(ctx context.Context, words ...any) *RedisCommand {
-	return redis.NewCmd(ctx, words...)
+// NoRetry tells the client library not to retry.
+func (once) NoRetry() bool { return true }
+
+// RedisScript returns a function that runs a script once and returns its numbers. words are KEYS, of which
+// there are keys, and then ARGV. A server that does not know the digest of the script has not run it, and
+// gets its text.
+func RedisScript(client RedisClient, source string) func(keys int, words []any) ([]int64, error) {
+	hash := redis.NewScript(source).Hash()
+	return func(keys int, words []any) ([]int64, error) {
+		ctx, cancel := context.WithTimeout(context.Background(), RedisTimeout)
+		defer cancel()
+		run := func(verb, script string) *redis.Cmd {
+			c := redis.NewCmd(ctx, append([]any{verb, script, keys}, words...)...)
+			c.SetFirstKeyPos(3)
+			_ = client.Process(ctx, once{c}) // the command has its error
+			return c
+		}
+		c := run("evalsha", hash)
+		if redis.HasErrorPrefix(c.Err(), "NOSCRIPT") {
+			c = run("eval", source)
+		}
+		return c.Int64Slice()
+	}
 }
-
-// RedisHash returns the digest by which a server knows a script that it has run before.
-func RedisHash(source string) string { return redis.NewScript(source).Hash() }
-
-// UnknownScript tells whether err says that a server does not know the digest of a script.
-func UnknownScript(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 // OpenRedis returns a client of the Redis at a URL:
 //

@@ -93,19 +93,8 @@ func TestLostAnswersAreNotAskedForAgain(t *testing.T) {
 		if _, err := d.Decide(t.Context(), "k", 1); err == nil {
 			t.Errorf("%s: got no error", scheme)
 		}
-		flights, batch := d.(*decider).flights, []*flight{}
-		for range 3 {
-			batch = append(batch, &flight{call: d.(*decider).call("k", 1), done: make(chan struct{})})
-		}
-		flights.send(batch)
-		for _, f := range batch {
-			if f.command.Err() == nil {
-				t.Errorf("%s: together: got no error", scheme)
-			}
-		}
-		// Of the scripts sent together, the server reads only the first one.
-		if n := deaf.ran.Load(); n != 2 {
-			t.Errorf("%s: the server ran %d scripts, want 2", scheme, n)
+		if n := deaf.ran.Load(); n != 1 {
+			t.Errorf("%s: the server ran %d scripts, want 1", scheme, n)
 		}
 	}
 }

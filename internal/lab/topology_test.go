@@ -190,7 +190,7 @@ func admits(t *testing.T, d Decider, key string, n, want int) {
 // moveSlot gives the slot of a partition, which is empty, to another node. The client is not told.
 func moveSlot(t *testing.T, nodes []node, d *decider) {
 	const key = "moved"
-	slot := nodes[0].must(t, "cluster", "keyslot", d.call(key, 1).args[0])
+	slot := nodes[0].must(t, "cluster", "keyslot", d.words(key, 1)[0])
 	var at int
 	if _, err := fmt.Sscan(slot, &at); err != nil {
 		t.Fatal(err)
