@@ -150,7 +150,8 @@ func (a *agent) lookAt(ctx context.Context, run string) (*job, state, error) {
 	} else if _, err := fmt.Sscan(text, &round); err != nil || run == a.run && round <= a.round {
 		return nil, runAlive, err
 	}
-	take := []any{"xreadgroup", "group", group, a.Name, "count", 1, "streams", keyOf(run, "shards", round), ">"}
+	shards := keyOf(run, "shards", round)
+	take := []any{"xreadgroup", "group", group, a.Name, "count", 1, "streams", shards, ">"}
 	answer, err := a.conn.Exchange(ctx, take, []any{"get", keyOf(run, "order", round)})
 	if err != nil {
 		return nil, runAlive, err

@@ -82,7 +82,8 @@ type decider struct {
 	run    func(keys int, words []any) ([]int64, error)
 }
 
-// Decide runs the script. It does not begin if ctx has ended. Once it has begun it is not cancelled, since nobody would know what was charged.
+// Decide runs the script. It does not begin if ctx has ended. Once it has begun it is not cancelled, since
+// nobody would know what was charged.
 func (d *decider) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
 	if err := ctx.Err(); err != nil {
 		return Ruling{}, err
