@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"errors"
-	"fmt"
 	"maps"
 	"net/http"
 	"net/url"
@@ -456,15 +455,9 @@ func unknown(word string) error {
 	if !strings.HasPrefix(name, "--") {
 		name = "-" + string([]rune(name[1:])[:1])
 	}
-	best, least := "", 3
-	for _, o := range slices.Sorted(maps.Keys(options)) {
-		if d := text.Edits(name, o); d < least && len(name) > 4 {
-			best, least = o, d
-		}
-	}
 	mend := ""
-	if best != "" {
-		mend = fmt.Sprintf("did you mean %q?", best)
+	if len(name) > 4 {
+		mend = text.Suggest(name, slices.Sorted(maps.Keys(options)))
 	}
 	return problem(strconv.Quote(name), "rlcheck does not know this option", mend)
 }

@@ -195,16 +195,10 @@ func faultFor(name string, l spec.Limit) (Fault, error) {
 
 // didYouMean returns ` (did you mean "x"?)` for the nearest name, or "" if none is near.
 func didYouMean(written string, names []string) string {
-	best, distance := "", max(3, len(written)/2)
-	for _, n := range names {
-		if d := text.Edits(written, n); d < distance {
-			best, distance = n, d
-		}
+	if near := text.Suggest(written, names); near != "" {
+		return " (" + near + ")"
 	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf(" (did you mean %q?)", best)
+	return ""
 }
 
 // Which limits can show some faults.

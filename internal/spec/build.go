@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Pair is one key and its value as text.
@@ -228,7 +230,7 @@ func unknownAlgorithm(name string) Problem {
 		"in-flight": Concurrency, "concurrent-requests": Concurrency, "limit-conn": Concurrency}[name]
 	p := Problem{What: fmt.Sprintf("algorithm %q", name),
 		Why: "the algorithms are " + strings.Join(words, ", ")}
-	p.Mend = nearest(name, words)
+	p.Mend = text.Suggest(name, words)
 	if _, err := ParseRate(name); err == nil {
 		p.Mend = fmt.Sprintf("write \"token-bucket,rate=%s,burst=N\"", name)
 	} else if mend != "" {
@@ -258,7 +260,7 @@ func (b *builder) read(i int, pair Pair, in family) {
 	}
 	if at < 0 {
 		own := Keys(b.policy.Algorithm)
-		mend := nearest(pair.Key, own)
+		mend := text.Suggest(pair.Key, own)
 		if pair.Key == "quota" {
 			mend = `did you mean "rate"?`
 		}
@@ -441,7 +443,7 @@ func readWord[W ~string](name string, set func(*Policy, W), words ...W) func(*Po
 		return &Problem{
 			What: fmt.Sprintf("%s %q", name, value),
 			Why:  name + " is " + strings.Join(known[:len(known)-1], ", ") + " or " + known[len(known)-1],
-			Mend: nearest(value, known),
+			Mend: text.Suggest(value, known),
 		}
 	}
 }

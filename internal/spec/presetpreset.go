@@ -51,13 +51,6 @@ type PresetKey struct {
 	Example string
 }
 
-// PresetProblem is a mistake in a configuration: what is wrong, why, and how to mend it ("" rather than a
-// guess). At is its place, in bytes from 0.
-type PresetProblem struct {
-	What, Why, Mend string
-	At              int
-}
-
 // Products returns every product, ascending by name.
 func Products() []Product {
 	all := slices.Concat(proxies, models, hosted, node, golang, frameworks)
@@ -96,11 +89,11 @@ func CutPreset(text string) (name, words string, ok bool) {
 
 // ExpandPreset returns the SPEC that a text of the form NAME:configuration stands for. Otherwise it returns
 // every mistake in the text, in order.
-func ExpandPreset(text string) (string, []PresetProblem) {
+func ExpandPreset(text string) (string, []SpecError) {
 	name, words, _ := CutPreset(text)
 	p, found := FindProduct(name)
 	if !found {
-		return "", []PresetProblem{unknown(name, len(text)-len(strings.TrimLeft(text, " \t")))}
+		return "", []SpecError{unknown(name, len(text)-len(strings.TrimLeft(text, " \t")))}
 	}
 	w := read(p, words, strings.Index(text, ":")+1)
 	if w.problems == nil {
@@ -111,41 +104,25 @@ func ExpandPreset(text string) (string, []PresetProblem) {
 		made = p.Spec(w)
 	}
 	if w.problems != nil {
-		slices.SortStableFunc(w.problems, func(a, b PresetProblem) int { return a.At - b.At })
+		slices.SortStableFunc(w.problems, func(a, b SpecError) int { return a.Column - b.Column })
 		return "", w.problems
 	}
 	return made, nil
 }
 
 // unknown returns the problem of a name that no product has.
-func unknown(name string, at int) PresetProblem {
+func unknown(name string, at int) SpecError {
 	var names []string
 	for _, p := range Products() {
 		names = append(append(names, p.Name), p.Also...)
 	}
-	mend := near(name, names)
+	mend := text.Suggest(name, names)
 	if mend == "" {
 		mend = "rlcheck list presets shows all products"
 	}
 	if name+":" == AnyPrefix {
-		return PresetProblem{AnyPrefix + "RATE", "what is sent follows from an algorithm",
-			"rlcheck identify URL names it; check --limit any:RATE judges a recording", at}
+		return SpecError{Problem{AnyPrefix + "RATE", "what is sent follows from an algorithm",
+			"rlcheck identify URL names it; check --limit any:RATE judges a recording"}, at + 1}
 	}
-	return PresetProblem{fmt.Sprintf("preset %q", name), "there is no such product", mend, at}
-}
-
-// near returns the mend "did you mean ...?" with the known word nearest to wrong; "" if none is near. Of two
-// equally near words it prefers one that begins with wrong.
-func near(wrong string, known []string) string {
-	best, distance := "", max(2, len(wrong)/3)+1
-	for _, k := range known {
-		d := text.Edits(strings.ToLower(wrong), strings.ToLower(k))
-		if (d < distance || d == distance && strings.HasPrefix(k, wrong)) && d < len(k) {
-			best, distance = k, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("did you mean %q?", best)
+	return SpecError{Problem{fmt.Sprintf("preset %q", name), "there is no such product", mend}, at + 1}
 }

@@ -44,7 +44,7 @@ func TestMistakesAreTold(t *testing.T) {
 			continue
 		}
 		p := wrong[0]
-		got := fmt.Sprintf("%d: %s: %s", p.At, p.What, p.Why)
+		got := fmt.Sprintf("%d: %s: %s", p.Column-1, p.What, p.Why)
 		if p.Mend != "" {
 			got += " (" + p.Mend + ")"
 		}
@@ -74,7 +74,7 @@ func FuzzExpand(f *testing.F) {
 			t.Errorf("%q: got %q and %v, want one of them", text, spec, wrong)
 		}
 		for _, p := range wrong {
-			if p.At < 0 || p.At > len(text) || p.What == "" || p.Why == "" {
+			if p.Column < 1 || p.Column > len(text)+1 || p.What == "" || p.Why == "" {
 				t.Errorf("%q: got %+v, want a place in the text", text, p)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // PresetValue is the value of a word: a number, a time, or a rate of both. Text is the value as written.
@@ -125,14 +127,14 @@ func rate(text string) (PresetValue, string, string) {
 
 // choice returns the reader of one of several words.
 func choice(words ...string) PresetReader {
-	return func(text string) (PresetValue, string, string) {
+	return func(value string) (PresetValue, string, string) {
 		for _, w := range words {
-			if w == text {
-				return PresetValue{Text: text}, "", ""
+			if w == value {
+				return PresetValue{Text: value}, "", ""
 			}
 		}
 		return PresetValue{}, "it is " + strings.Join(words[:len(words)-1], ", ") + " or " +
-			words[len(words)-1], near(text, words)
+			words[len(words)-1], text.Suggest(value, words)
 	}
 }
 

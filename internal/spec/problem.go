@@ -3,8 +3,6 @@ package spec
 import (
 	"fmt"
 	"strings"
-
-	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Problem is one mistake in something that a user wrote, as text: what it is, which rule it breaks, and an
@@ -60,20 +58,4 @@ func (e *ParseError) Error() string {
 		fmt.Fprintf(&b, "limit:%d: %s", e.Problems[i].Column, e.Problems[i].Error())
 	}
 	return b.String()
-}
-
-// nearest returns the mend "did you mean ...?" for the word of known with the fewest edits from wrong. Empty:
-// none is near.
-func nearest(wrong string, known []string) string {
-	wrong = strings.ToLower(wrong)
-	best, distance := "", max(2, len(wrong)/3)+1
-	for _, k := range known {
-		if d := text.Edits(wrong, k); d < distance && d < len(k) {
-			best, distance = k, d
-		}
-	}
-	if best == "" {
-		return ""
-	}
-	return fmt.Sprintf("did you mean %q?", best)
 }

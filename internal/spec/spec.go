@@ -118,11 +118,7 @@ func parsePart(text string) (Limit, []SpecError) {
 		p, wrong := parsePolicy(text)
 		return Limit{p}, wrong
 	}
-	made, bad := ExpandPreset(text)
-	var wrong []SpecError
-	for _, b := range bad {
-		wrong = append(wrong, SpecError{Problem{b.What, b.Why, b.Mend}, b.At + 1})
-	}
+	made, wrong := ExpandPreset(text)
 	if wrong != nil {
 		return nil, wrong
 	}

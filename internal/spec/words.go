@@ -3,7 +3,10 @@ package spec
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // PresetWords are the words of one configuration, with their values.
@@ -12,7 +15,7 @@ type PresetWords struct {
 	values  map[string]PresetValue
 	// at is where each given word stands, in bytes from 0.
 	at       map[string]int
-	problems []PresetProblem
+	problems []SpecError
 	// end is where the configuration ends, in bytes from 0.
 	end int
 }
@@ -31,7 +34,7 @@ func (w *PresetWords) N(key string) int64 { return w.values[key].N }
 
 // Refuse records that a word cannot be written as a SPEC, alone or together with the others.
 func (w *PresetWords) Refuse(key, why, mend string) {
-	w.problems = append(w.problems, PresetProblem{fmt.Sprintf("%q", key), why, mend, w.at[key]})
+	w.fail(fmt.Sprintf("%q", key), why, mend, w.at[key])
 }
 
 // read reads the words of a configuration that begins at byte `at` of a text. Words from JSON or YAML may
@@ -126,7 +129,7 @@ func (w *PresetWords) value(k PresetKey, name string, read PresetReader, text st
 	v, why, mend := read(text)
 	if why != "" {
 		w.at[name] = at
-		w.problems = append(w.problems, PresetProblem{fmt.Sprintf("%s %q", k.Name, text), why, mend, at})
+		w.fail(fmt.Sprintf("%s %q", k.Name, text), why, mend, at)
 		return
 	}
 	w.set(name, v, at)
@@ -154,11 +157,14 @@ func (w *PresetWords) unknown(name string, at int) {
 	for _, k := range w.product.Keys {
 		names, forms = append(append(names, k.Name), k.Also...), append(forms, k.Form())
 	}
-	w.add(name, w.product.Name+" takes "+strings.Join(forms, ", "), near(name, names), at)
+	w.add(name, w.product.Name+" takes "+strings.Join(forms, ", "), text.Suggest(name, names), at)
 }
 
-func (w *PresetWords) add(what, why, mend string, at int) {
-	w.problems = append(w.problems, PresetProblem{fmt.Sprintf("%q", what), why, mend, at})
+func (w *PresetWords) add(what, why, mend string, at int) { w.fail(strconv.Quote(what), why, mend, at) }
+
+// fail records a problem at a place, in bytes from 0.
+func (w *PresetWords) fail(what, why, mend string, at int) {
+	w.problems = append(w.problems, SpecError{Problem{what, why, mend}, at + 1})
 }
 
 // missing records the needed words that are not there, and sets the defaults of the others.
@@ -167,8 +173,7 @@ func (w *PresetWords) missing() {
 		switch {
 		case w.Has(k.Name):
 		case k.Needed:
-			w.problems = append(w.problems, PresetProblem{w.product.Name + " has no " + k.Name,
-				"it is " + k.Form(), "write " + w.product.Written(), w.end})
+			w.fail(w.product.Name+" has no "+k.Name, "it is "+k.Form(), "write "+w.product.Written(), w.end)
 		case k.Default != "":
 			w.values[k.Name], _, _ = k.Read(k.Default)
 		}
