@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -163,9 +164,13 @@ func (x *search) explore(ctx context.Context) {
 			if x.exclude(); len(x.regions) == 0 { // clocks of whole seconds come next
 				continue
 			}
-			if x.idle >= mostIdle {
-				x.stopped = unplanned
-				return
+			if x.idle >= mostIdle { // only a long silence may tell
+				if !x.usualExperiment(ctx, ofAny) {
+					x.stopped = cmp.Or(x.stopped, unplanned)
+					return
+				}
+				x.idle = mostIdle / 2
+				continue
 			}
 			planned = x.s.Now()
 			e, ok = x.planner(false).Best()
