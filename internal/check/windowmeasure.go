@@ -101,7 +101,7 @@ func (s *windowSearch) end(b lengths, longest bool) int64 {
 // leastBoxes is how many boxes are judged at least. Of a large recording of many small partitions it is
 // fewer, or all of them together would take many times as long as one that is as large as they are.
 func (s *windowSearch) leastBoxes() int {
-	const most, least, large = 256, 32, 1 << 17 // large: observations
+	const most, least, large = 256, 64, 1 << 18 // large: observations
 	return min(max(most*large/max(s.Case.Observations, 1), least), most)
 }
 
