@@ -215,20 +215,11 @@ func (c *Case) apart(p *Part) (apart, blurred []string) {
 	}
 	for _, name := range c.Rec.Header.Judged.Against {
 		m := miscounts[name]
-		limit, obs, changed := slices.Clone(c.Limit), slices.Clone(p.Obs), false
+		limit, obs := slices.Clone(c.Limit), slices.Clone(p.Obs)
 		if m.policy != nil {
 			limit[k] = m.policy(limit[k])
-			changed = limit[k] != c.Limit[k]
 		}
-		for i := range obs {
-			o := &obs[i]
-			if m.cost == nil || o.Outcome != timeline.Allowed || o.Cost == timeline.CostUnknown {
-				continue
-			}
-			told := o.Cost
-			o.Cost = m.cost(told, dearest, c.Limit[k])
-			changed = changed || o.Cost != told
-		}
+		changed := m.recount(obs, dearest, c.Limit[k]) || limit[k] != c.Limit[k]
 		switch {
 		case !changed:
 		case c.boundsRefute(p, obs, limit, mode):
@@ -238,4 +229,19 @@ func (c *Case) apart(p *Part) (apart, blurred []string) {
 		}
 	}
 	return apart, blurred
+}
+
+// recount gives admitted requests the costs that a target which counts so would charge. dearest is the most
+// that an answer cost. changed: some cost is another one.
+func (m miscount) recount(obs []history.Observation, dearest int64, p spec.Policy) (changed bool) {
+	for i := range obs {
+		o := &obs[i]
+		if m.cost == nil || o.Outcome != timeline.Allowed || o.Cost == timeline.CostUnknown {
+			continue
+		}
+		told := o.Cost
+		o.Cost = m.cost(told, dearest, p)
+		changed = changed || o.Cost != told
+	}
+	return changed
 }

@@ -133,21 +133,13 @@ func (x answer) list(res *Result) {
 		switch h := class[0].Hull(); {
 		case stands && (c.Stated || h.Q2 < 10*h.Q1 && h.T2 < 20*h.T1):
 			res.Found = append(res.Found, c)
-		case stands || len(class[0].Live) > 0:
-			res.Wide = append(res.Wide, class[0].Kind.Text)
-		case class[0].Hull().Q1 == class[0].Hull().Q2 && len(class[0].Live) == 0 && x.made[usualName] > 0:
+		case !stands && len(class[0].Live) == 0 && h.Q1 == h.Q2 && x.made[usualName] > 0:
 			// each policy that was tried is refuted
 		default:
 			res.Wide = append(res.Wide, class[0].Kind.Text)
 		}
 	}
-	for _, k := range Kinds() {
-		if !left[k.Text] && !slices.ContainsFunc(x.regions, func(r *Region) bool {
-			return strings.HasPrefix(r.Kind.Text, k.Text)
-		}) {
-			res.Out = append(res.Out, k.Text)
-		}
-	}
+	res.Out = x.out(left)
 	open := func(c Candidate) float64 { return c.Measured.Burst.Hi - c.Measured.Burst.Lo }
 	slices.SortStableFunc(res.Found, func(a, b Candidate) int {
 		return cmp.Or(cmp.Compare(odd(a), odd(b)), cmp.Compare(open(a), open(b)))
@@ -172,6 +164,18 @@ func (x answer) list(res *Result) {
 	default:
 		res.Found = append(res.Found, *c)
 	}
+}
+
+// out lists the kinds of which nothing is left.
+func (x answer) out(left map[string]bool) (out []string) {
+	for _, k := range Kinds() {
+		if !left[k.Text] && !slices.ContainsFunc(x.regions, func(r *Region) bool {
+			return strings.HasPrefix(r.Kind.Text, k.Text)
+		}) {
+			out = append(out, k.Text)
+		}
+	}
+	return out
 }
 
 // odd is 0 for a limit that answers state, 1 for one with numbers that people write, else 2.

@@ -29,7 +29,7 @@ var timeFaults = []Fault{
 		}},
 	{Name: "reset-of-next-window", Class: "C13", Sentence: "reads its clock again, 100 ms later, to state " +
 		"the reset: at the end of a window it states the reset of the next window",
-		Citation: "https://github.com/rack/rack-attack/issues/283", fits: clockWindow, answer: tellNextReset},
+		Citation: "https://github.com/rack/rack-attack/issues/283", fits: wholeSeconds, answer: tellNextReset},
 }
 
 // quickBucket demands a bucket that gives back so many units a second: what a slower one loses or gains is
@@ -53,6 +53,14 @@ func clockWindow(l spec.Limit) string {
 		return ""
 	}
 	return "it needs one fixed-window aligned to the clock, without ban, tick and slots"
+}
+
+// wholeSeconds demands one fixed window by the clock that a field in whole seconds tells from the next one.
+func wholeSeconds(l spec.Limit) string {
+	if why := clockWindow(l); why != "" || l[0].Rate.Per >= time.Second {
+		return why
+	}
+	return "windows shorter than a second hide which one a field in whole seconds means (declare a longer one)"
 }
 
 // toldLater is how much later the fault reset-of-next-window reads its clock again.
