@@ -14,8 +14,9 @@ import (
 
 // LongestWaits returns, by Seq, an upper bound of the wait of every denial of tl. The wait is the time from
 // the decision until limit can admit a request of the same cost, if nothing else arrives. The bound holds for
-// all decision times, orders and phases. Denials whose wait has no bound are absent.
-func LongestWaits(tl *timeline.Timeline, limit spec.Limit) map[int]time.Duration {
+// all decision times, orders and phases. Denials whose wait has no bound are absent. shared: others may use
+// the same partitions.
+func LongestWaits(tl *timeline.Timeline, limit spec.Limit, shared bool) map[int]time.Duration {
 	waits := map[int]time.Duration{}
 	for _, p := range limit {
 		if p.Completes() && p.HoldMost == 0 {
@@ -24,16 +25,20 @@ func LongestWaits(tl *timeline.Timeline, limit spec.Limit) map[int]time.Duration
 	}
 	for _, part := range tl.ByPartition() {
 		for _, p := range limit {
-			addWaits(waits, p, tl, part.Observations)
+			var units counted
+			if !shared {
+				units = countedIn(p, part.Observations)
+			}
+			addWaits(waits, p, tl, part.Observations, units)
 		}
 	}
 	return waits
 }
 
-// addWaits raises waits to those of the denials of one partition under one policy.
+// addWaits raises waits to those of the denials of one partition under one policy, which counted units.
 func addWaits(waits map[int]time.Duration, p spec.Policy, tl *timeline.Timeline,
-	obs []timeline.Observation) {
-	counted, debts := countedIn(p, tl.Header, obs), map[int]time.Duration{}
+	obs []timeline.Observation, units counted) {
+	var debts map[int]time.Duration
 	if p.Charge == spec.ChargeCompletion && p.Bucketed() {
 		w := history.Widen(tl.Header, p.Tick, p.TickSet)
 		debts = limiter.LongestDebts(p, history.New(history.Observations(obs), w, int64(tl.End()),
@@ -41,7 +46,7 @@ func addWaits(waits map[int]time.Duration, p spec.Policy, tl *timeline.Timeline,
 	}
 	for i := range obs {
 		if o := &obs[i]; o.Outcome == timeline.Denied {
-			waits[o.Seq] = max(waits[o.Seq], longestWait(p, tl.Header, o, counted, debts))
+			waits[o.Seq] = max(waits[o.Seq], longestWait(p, tl.Header, o, units, debts))
 		}
 	}
 }
@@ -93,8 +98,8 @@ type counted struct {
 }
 
 // countedIn returns the units of a partition, whose observations ascend by Sent.
-func countedIn(p spec.Policy, h timeline.Header, obs []timeline.Observation) (s counted) {
-	if !p.Fixed() || p.Refreshes() || p.Slots > 1 || p.Charge == spec.ChargeCompletion || h.Judged.Shared {
+func countedIn(p spec.Policy, obs []timeline.Observation) (s counted) {
+	if !p.Fixed() || p.Refreshes() || p.Slots > 1 || p.Charge == spec.ChargeCompletion {
 		return s
 	}
 	var ends []timeline.Observation

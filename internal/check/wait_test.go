@@ -77,7 +77,7 @@ func waitsHold(t *testing.T, name string, limit spec.Limit, seed uint64) (less i
 		tl.Observations = append(tl.Observations, o)
 	}
 	slices.SortStableFunc(tl.Observations, timeline.BySent)
-	longest := LongestWaits(tl, limit)
+	longest := LongestWaits(tl, limit, false)
 	for seq, need := range needs {
 		bound, known := longest[seq]
 		if known && bound < need {
@@ -103,7 +103,7 @@ func TestNoTrueWaitIsTooLong(t *testing.T) {
 				t.Fatal(err)
 			}
 			tl, waits := inDebt(r, l, int64(promised(limit).HoldLeast), int64(promised(limit).HoldMost))
-			for seq, longest := range LongestWaits(tl, limit) {
+			for seq, longest := range LongestWaits(tl, limit, false) {
 				if judged++; waits[seq] > longest {
 					t.Fatalf("%s, seed %d: denial #%d waits for %s, and at most %s is possible", text, seed,
 						seq, waits[seq], longest)

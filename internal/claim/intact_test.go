@@ -168,7 +168,7 @@ func check1(t *testing.T, name string, tl *timeline.Timeline, limit spec.Limit, 
 	want, text string) {
 	t.Helper()
 	c := judgeIntact(NewRecording(tl, Terms{Limit: limit},
-		func(*timeline.Timeline, spec.Limit) map[int]time.Duration { return waits }), everything)
+		func(*timeline.Timeline, spec.Limit, bool) map[int]time.Duration { return waits }), everything)
 	Sound(t, tl, c)
 	got, all := c.Verdict.String(), c.Text
 	if c.Verdict == result.Inconclusive {
@@ -454,7 +454,7 @@ func TestWaitsOfUsedPartitionsAreNotCompared(t *testing.T) {
 		for _, known := range terms {
 			known.Limit = log
 			tl := pairOf(set("Retry-After", "1", 12, 13, 14))
-			none := func(*timeline.Timeline, spec.Limit) map[int]time.Duration { return nil }
+			none := func(*timeline.Timeline, spec.Limit, bool) map[int]time.Duration { return nil }
 			if c := judgeIntact(NewRecording(tl, known, none), e); c.Verdict != want {
 				t.Errorf("shared %v, used %v: got %s (%s), want %s", known.Shared, known.Used, c.Verdict,
 					c.Text, want)

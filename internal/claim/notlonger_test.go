@@ -55,7 +55,7 @@ func TestNotLonger(t *testing.T) {
 		{"not known to be denied", record(req(7, 5, 6, 500, "Retry-After: 60")), ms, result.Inconclusive,
 			"there are no denials whose wait was compared"},
 	} {
-		waits := func(*timeline.Timeline, spec.Limit) map[int]time.Duration {
+		waits := func(*timeline.Timeline, spec.Limit, bool) map[int]time.Duration {
 			if test.wait < 0 {
 				return nil
 			}

@@ -28,8 +28,8 @@ type Terms struct {
 }
 
 // LongestWaits returns an upper bound on the true wait at each denial, by its Seq. Denials without a known
-// bound are missing. check.LongestWaits is such a function.
-type LongestWaits func(*timeline.Timeline, spec.Limit) map[int]time.Duration
+// bound are missing. shared: others may use the same partitions. check.LongestWaits is such a function.
+type LongestWaits func(tl *timeline.Timeline, limit spec.Limit, shared bool) map[int]time.Duration
 
 // Recording is a timeline with what several claims need of it.
 type Recording struct {

@@ -16,7 +16,7 @@ func (r *Recording) longestWaits(longest LongestWaits) map[int]time.Duration {
 		if len(limit) == 0 {
 			continue
 		}
-		all := longest(r.Timeline, limit)
+		all := longest(r.Timeline, limit, r.Shared)
 		for i := range r.Observations {
 			o := &r.Observations[i]
 			if wait, ok := all[o.Seq]; ok && slices.Equal(r.LimitOf(o), limit) {

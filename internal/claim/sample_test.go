@@ -47,7 +47,7 @@ func sampleRecording(obs ...timeline.Observation) *timeline.Timeline {
 }
 
 // NoWaits is for claims that must not use the longest waits.
-func NoWaits(*timeline.Timeline, spec.Limit) map[int]time.Duration {
+func NoWaits(*timeline.Timeline, spec.Limit, bool) map[int]time.Duration {
 	panic("claim: the longest waits were asked for")
 }
 

@@ -197,7 +197,7 @@ func TestBodiesTellWhatFieldsTell(t *testing.T) {
 // TestAWaitThatABodyTellsAlone: without Retry-After, a wait in the body is compared with the limit, which
 // needs 2 s at most, and with the denials that follow.
 func TestAWaitThatABodyTellsAlone(t *testing.T) {
-	longest := func(*timeline.Timeline, spec.Limit) map[int]time.Duration {
+	longest := func(*timeline.Timeline, spec.Limit, bool) map[int]time.Duration {
 		return map[int]time.Duration{1: 2 * time.Second}
 	}
 	again := func(sent, status int) timeline.Observation { return quotaReq(2, sent, sent+1, status) }

@@ -29,7 +29,8 @@ var timeFaults = []Fault{
 		}},
 	{Name: "reset-of-next-window", Class: "C13", Sentence: "reads its clock again, 100 ms later, to state " +
 		"the reset: at the end of a window it states the reset of the next window",
-		Citation: "https://github.com/rack/rack-attack/issues/283", fits: wholeSeconds, answer: tellNextReset},
+		Citation: "https://github.com/rack/rack-attack/issues/283", fits: wholeSeconds,
+		answer: tellNextReset},
 }
 
 // quickBucket demands a bucket that gives back so many units a second: what a slower one loses or gains is
@@ -60,7 +61,7 @@ func wholeSeconds(l spec.Limit) string {
 	if why := clockWindow(l); why != "" || l[0].Rate.Per >= time.Second {
 		return why
 	}
-	return "windows shorter than a second hide which one a field in whole seconds means (declare a longer one)"
+	return "windows under a second hide which of them a field in whole seconds means (declare a longer one)"
 }
 
 // toldLater is how much later the fault reset-of-next-window reads its clock again.
