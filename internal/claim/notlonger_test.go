@@ -15,6 +15,12 @@ func TestNotLonger(t *testing.T) {
 	const date = "Date: Fri, 20 Nov 2026 12:00:00 GMT"
 	limit := parse(t, "token-bucket,rate=1/s,burst=1")
 	seconds := func(v string) *timeline.Timeline { return record(req(7, 5, 6, 429, "Retry-After: "+v, date)) }
+	info := func(delay string) *timeline.Timeline {
+		return record(with(req(7, 5, 6, 429), func(o *timeline.Observation) {
+			o.Body = `{"error":{"code":429,"details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo",` +
+				`"retryDelay":` + delay + `}]}}`
+		}))
+	}
 	for _, test := range []struct {
 		name string
 		tl   *timeline.Timeline
@@ -45,6 +51,11 @@ func TestNotLonger(t *testing.T) {
 		{"the need is not known", seconds("60"), -1, result.Inconclusive,
 			"there are no denials whose wait was compared"},
 		{"a broken value", seconds("60.5"), ms, result.Inconclusive,
+			"there are no denials whose wait was compared"},
+		{"a RetryInfo", info(`"3s"`), 2001 * ms, result.Pass, "0 of 1 denial stated a longer wait"},
+		{"a RetryInfo of parts of a second", info(`"0.5s"`), 400 * ms, result.Pass, ""},
+		{"a RetryInfo that is too long", info(`"42s"`), 2001 * ms, result.Fail, "denied with retryDelay: 42s"},
+		{"a number without a unit in a body", info("42"), 2001 * ms, result.Inconclusive,
 			"there are no denials whose wait was compared"},
 		{"none denied", record(req(7, 5, 6, 200, "Retry-After: 60")), ms, result.Inconclusive,
 			"there are no denials whose wait was compared"},

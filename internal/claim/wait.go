@@ -34,14 +34,19 @@ type Wait struct {
 	unit time.Duration
 }
 
-// Waits returns the waits that the fields of o state: that of Retry-After, and one in milliseconds. It may be
-// empty.
+// Waits returns the waits that o states: that of Retry-After, one in milliseconds, and that of a
+// google.rpc.RetryInfo in its body, which has a unit. It may be empty.
 func Waits(o *timeline.Observation) (out []Wait) {
 	if w, ok := Told(o); ok {
 		out = append(out, w)
 	}
 	if field, raw, w, ok := headers.MillisecondWait(o.Fields.Get); ok {
 		out = append(out, Wait{field: field, raw: raw, For: w, unit: time.Millisecond})
+	}
+	if m := membersOf(o)["retryafter"]; m.spelled() {
+		if s, ok := m.number(); ok && s >= 0 && s < 1e9 {
+			out = append(out, Wait{field: m.name, raw: m.value, For: time.Duration(s * float64(time.Second))})
+		}
 	}
 	return out
 }
