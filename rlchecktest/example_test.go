@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,12 +22,13 @@ func limit(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		mu.Lock()
 		defer mu.Unlock()
-		client := r.Header.Get("X-Client")
-		if now := time.Now(); !now.Before(ends[client]) {
+		client, now := r.Header.Get("X-Client"), time.Now()
+		if !now.Before(ends[client]) {
 			ends[client], used[client] = now.Add(time.Minute), 0
 		}
 		if used[client]++; used[client] > 20 {
-			w.Header().Set("Retry-After", "60")
+			rest := ends[client].Sub(now)
+			w.Header().Set("Retry-After", strconv.Itoa(int(rest.Seconds())+1))
 			http.Error(w, "slow down", http.StatusTooManyRequests)
 			return
 		}
