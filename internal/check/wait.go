@@ -65,11 +65,13 @@ func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation, s co
 	}
 	debt, known := debts[o.Seq]
 	switch {
+	case asks(p, o) > p.Full(): // no time is enough
+		return math.MaxInt64
 	case p.Fixed():
 		return min(untilWindowEnds(p, h, o), s.windowLeft(p, o)) + slack
 	case known:
 		return debt + slack
-	case p.Charge == spec.ChargeCompletion && p.Bucketed(), p.Asks(o.Cost) > p.Full():
+	case p.Charge == spec.ChargeCompletion && p.Bucketed():
 		return math.MaxInt64
 	}
 	return p.UntilRoom(p.Asks(o.Cost)) + slack

@@ -60,7 +60,7 @@ func waitsHold(t *testing.T, name string, limit spec.Limit, seed uint64) (less i
 	for seq := range 40 {
 		now += []time.Duration{0, time.Millisecond, time.Second, 4 * time.Second}[r.IntN(4)]
 		o := timeline.Observation{
-			Arrival:  timeline.Arrival{Seq: seq, At: now, Cost: 1 + r.Int64N(min(2, limit.Full()))},
+			Arrival:  timeline.Arrival{Seq: seq, At: now, Cost: 1 + r.Int64N(2)},
 			Answered: true, Outcome: timeline.Denied,
 			Sent:      now - time.Duration(r.Int64N(int64(300*time.Millisecond))),
 			FirstByte: now + time.Duration(r.Int64N(int64(300*time.Millisecond)))}
