@@ -300,9 +300,17 @@ func TestAnnouncedReset(t *testing.T) {
 }
 
 func TestEveryRuleTellsItsSource(t *testing.T) {
-	for rule, a := range abouts {
-		if a.Text == "" || a.Source == "" {
-			t.Errorf("%s: got %+v, want a text and a source", rule, a)
+	for _, rule := range []Rule{RASyntax, RAIMF, RASingle, DateSyntax, SFParse, SFNonEmpty, RPName, RPQ, RPQU,
+		RPW, RPPK, RLR, RLT, RLName, RLRLeQ, RLTLeW, R3Limit, R3Remaining, R3Range, R3Delta, R3Required, R307,
+		XRSet, XRReset, XRRange, STNoStore, PDType, PDStatus} {
+		if _, ok := rule.About(); !ok {
+			t.Errorf("%s: it has no entry", rule)
+		}
+	}
+	for _, rule := range Rules() {
+		a, _ := rule.About()
+		if level := rules()[rule].Get("level"); a.Text == "" || a.Source == "" || level != a.Level.String() {
+			t.Errorf("%s: got %+v, want a text, a source and a level", rule, a)
 		}
 	}
 	if _, ok := Rule("XX").About(); ok || Rule("XX").Level() != Convention {

@@ -1,11 +1,15 @@
 package headers
 
 import (
+	_ "embed" // the rules
 	"errors"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
+
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Rule is the id of a rule about header fields. Ids are stable for ever.
@@ -69,83 +73,53 @@ func (l Level) String() string {
 // another.
 const Draft = "draft-ietf-httpapi-ratelimit-headers-10"
 
-// ratelimit07 is the last revision of that draft that states the limit and the remaining quota beside each
-// other.
-const ratelimit07 = "draft-ietf-httpapi-ratelimit-headers-07"
-
 // About is what a rule says, how binding it is, and where it is written.
 type About struct {
 	Level        Level
 	Text, Source string
 }
 
+// rulesText has the rules about fields, those that claims judge beyond the syntax of fields (seen), and those
+// that no claim judges (unseen).
+//
+//go:embed rules.txt
+var rulesText string
+
+// rules are the entries of rulesText, by the id.
+var rules = sync.OnceValue(func() map[Rule]text.Entry {
+	out := map[Rule]text.Entry{}
+	for _, e := range text.Entries(rulesText) {
+		out[Rule(e.Name)] = e
+	}
+	return out
+})
+
 // About returns the rule's level, text and source, and whether there is such a rule.
 func (r Rule) About() (About, bool) {
-	if a, ok := abouts[r]; ok {
-		return a, true
-	}
-	if row, ok := observed[r]; ok {
-		return row.About, true
-	}
-	row, ok := unobserved[r]
-	return row.About, ok
+	e, ok := rules()[r]
+	levels := map[string]Level{"must": Must, "should": Should}
+	return About{levels[e.Get("level")], e.Get("text"), e.Get("source")}, ok
 }
 
-// Rules returns all rules, ascending by id: those about fields, those about behaviour, and those that no
-// claim judges.
-func Rules() []Rule {
-	all := slices.Concat(slices.Collect(maps.Keys(abouts)), slices.Collect(maps.Keys(observed)),
-		slices.Collect(maps.Keys(unobserved)))
-	slices.Sort(all)
-	return all
+// Seen says what a claim looks at to judge r. It is "" for a rule that no claim judges; Unseen then says why.
+func (r Rule) Seen() string {
+	e, ok := rules()[r]
+	if seen := e.Get("seen"); !ok || seen != "" || r.Unseen() != "" {
+		return seen
+	}
+	return "the values of fields and bodies as they were sent: claims fields-*, quota-conventions"
 }
 
-// Level returns how binding a rule about fields or problem bodies is. It returns Convention for any other
-// rule.
-func (r Rule) Level() Level { return abouts[r].Level }
+// Unseen says why no claim judges r. It is "" for a rule that a claim judges.
+func (r Rule) Unseen() string { return rules()[r].Get("unseen") }
 
-// abouts is never written after init.
-var abouts = map[Rule]About{
-	RASyntax: {Must, "Retry-After is an HTTP-date, or a number of seconds in digits only",
-		"RFC 9110 section 10.2.3"},
-	RAIMF:    {Must, "a sender writes a date as an IMF-fixdate", "RFC 9110 section 5.6.7"},
-	RASingle: {Must, "Retry-After is a single value, sent once", "RFC 9110 sections 5.3, 10.2.3"},
-	DateSyntax: {Must, "an origin with a clock sends a Date in the form of an HTTP-date",
-		"RFC 9110 section 6.6.1"},
-	SFParse: {Must, "the field parses as a structured field; otherwise the whole field is ignored",
-		"RFC 9651 section 4.2"},
-	SFNonEmpty: {Must, "the list has at least one item", "RFC 9651 section 3.1"},
-	RPName:     {Must, "a policy's name is a String in double quotes", Draft + " section 3"},
-	RPQ:        {Must, "q is there and is an Integer of at least 0", Draft + " section 3.1.1"},
-	RPQU:       {Must, "qu is a String", Draft + " section 3.1.2"},
-	RPW:        {Must, "w is an Integer of seconds above 0", Draft + " section 3.1.3"},
-	RPPK:       {Must, "pk is a Byte Sequence", Draft + " section 3.1.4"},
-	RLR:        {Must, "r is there and is an Integer of at least 0", Draft + " section 4.1.1"},
-	RLT:        {Must, "t is an Integer of seconds from now, at least 0", Draft + " section 4.1.2"},
-	RLName: {Convention, "the names in RateLimit are among those in RateLimit-Policy",
-		Draft + " section 4.1.3"},
-	RLRLeQ: {Convention, "r is at most q", Draft + " section 4.1.1"},
-	RLTLeW: {Convention, "t is at most w", Draft + " section 4.1.2"},
-	R3Limit: {Must, "RateLimit-Limit is an Integer, or a list of them with w",
-		"draft-ietf-httpapi-ratelimit-headers-03 section 3.1"},
-	R3Remaining: {Must, "RateLimit-Remaining is an Integer of at least 0",
-		"draft-ietf-httpapi-ratelimit-headers-03 section 3.3"},
-	R3Range: {Convention, "RateLimit-Remaining is at most RateLimit-Limit", ratelimit07 + " section 3"},
-	R3Delta: {Must, "RateLimit-Reset is an Integer of seconds from now",
-		"draft-ietf-httpapi-ratelimit-headers-03 section 3.4"},
-	R3Required: {Must, "RateLimit-Limit and RateLimit-Reset come together",
-		"draft-ietf-httpapi-ratelimit-headers-03 section 3"},
-	R307: {Must, "limit, remaining and reset are Integers of at least 0, and limit and reset are " +
-		"there", "draft-ietf-httpapi-ratelimit-headers-07 section 3"},
-	XRSet: {Convention, "X-RateLimit-Limit, -Remaining and -Reset come together, as numbers",
-		"convention (GitHub and others)"},
-	XRReset: {Convention, "X-RateLimit-Reset is a Unix time in seconds, or seconds from now",
-		"convention (GitHub and others)"},
-	XRRange: {Convention, "X-RateLimit-Remaining is a number from 0 to the limit",
-		"convention (GitHub and others)"},
-	STNoStore: {Must, "no cache may store a 429", "RFC 6585 section 4"},
-	PDType:    {Must, "an application/problem+json body is a JSON object", "RFC 9457 section 3"},
-	PDStatus:  {Must, "the member status equals the status of the answer", "RFC 9457 section 3.1.2"},
+// Rules returns all rules, ascending by id.
+func Rules() []Rule { return slices.Sorted(maps.Keys(rules())) }
+
+// Level returns how binding a rule is. It returns Convention where there is no such rule.
+func (r Rule) Level() Level {
+	a, _ := r.About()
+	return a.Level
 }
 
 // Problem is one rule that a field value breaks. As an error its text is `field: what: why (mend)`.

@@ -2,6 +2,7 @@ package result
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
@@ -10,11 +11,23 @@ import (
 // TestRulesAreInTheRulebook: a rule that findings name by the kind of their claim is a rule that claims are
 // judged by.
 func TestRulesAreInTheRulebook(t *testing.T) {
-	for kind, of := range rules {
-		for _, name := range of {
+	named := 0
+	for _, e := range kinds() {
+		for _, l := range e.Lines {
+			if l.Word != "rule" {
+				continue
+			}
+			named++
+			name, kind, _ := strings.Cut(l.Rest, " ")
 			if rule := headers.Rule(name); !slices.Contains(headers.Rules(), rule) || rule.Seen() == "" {
-				t.Errorf("%v: rule %s: not in the rulebook, or not judged", kind, name)
+				t.Errorf("%s: rule %s: not in the rulebook, or not judged", e.Name, name)
+			}
+			if kind != "" && Kind(kind).About() == "" {
+				t.Errorf("%s: rule %s: %s is no kind of finding", e.Name, name, kind)
 			}
 		}
+	}
+	if named == 0 {
+		t.Error("no rule is named")
 	}
 }

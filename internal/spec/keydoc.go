@@ -2,10 +2,11 @@ package spec
 
 import (
 	_ "embed" // the words of SPECs
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
+
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // KeyDoc explains one key of a SPEC, in plain text.
@@ -49,39 +50,24 @@ func (d KeyDoc) Forms() string {
 //go:embed words.txt
 var wordsText string
 
-// explained are the entries of wordsText. Those of algorithms have the name as Key.
-var explained = sync.OnceValue(func() (out []KeyDoc) {
-	for line := range strings.Lines(wordsText) {
-		what, rest, _ := strings.Cut(strings.TrimSpace(line), " ")
-		if what == "algorithm" || what == "key" {
-			out = append(out, KeyDoc{Key: rest})
+// words are the entries of wordsText.
+var words = sync.OnceValue(func() []text.Entry { return text.Entries(wordsText) })
+
+// docOf returns what wordsText says of a key or an algorithm. The other fields are empty.
+func docOf(name string) KeyDoc {
+	d := KeyDoc{Key: name}
+	for _, e := range words() {
+		if e.Name != name {
 			continue
 		}
-		d := &out[len(out)-1]
-		switch what {
-		case "text":
-			d.Text = rest
-		case "values":
-			d.Values = rest
-		case "default":
-			d.Default = rest
-		case "word":
-			word, text, _ := strings.Cut(rest, ": ")
-			d.Words = append(d.Words, WordDoc{word, text})
+		d.Text, d.Values, d.Default = e.Get("text"), e.Get("values"), e.Get("default")
+		for _, l := range e.Lines {
+			if word, meaning, found := strings.Cut(l.Rest, ": "); l.Word == "word" && found {
+				d.Words = append(d.Words, WordDoc{word, meaning})
+			}
 		}
 	}
-	return out
-})
-
-// docOf returns the entry of wordsText for a name, or an empty one if there is none.
-func docOf(name string) KeyDoc {
-	for _, d := range explained() {
-		if d.Key == name {
-			d.Words = slices.Clone(d.Words)
-			return d
-		}
-	}
-	return KeyDoc{Key: name}
+	return d
 }
 
 // KeyDocs returns the explanation of every key, in canonical order.
