@@ -252,7 +252,7 @@ func (t *Turns) deliver(ctx context.Context, tl *timeline.Timeline) (err error) 
 	t.mu.Lock()
 	offset, drift := t.clock.Offset(), t.clock.Drift()
 	t.mu.Unlock()
-	r := &result{Counts: countsOf(tl), Clock: offset.Error(), Drift: drift,
+	r := &result{Counts: tl.Counts(), Clock: offset.Error(), Drift: drift,
 		Shift: t.a.At(t.start) + offset.Middle(), Firsts: map[string]time.Duration{}}
 	if tl.Header.Interrupted && !t.stopped.Load() {
 		if r.Why = "it was told to end"; t.lapsed.Load() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"strings"
 	"sync"
@@ -229,7 +230,7 @@ func spooled(t *testing.T, g *Gathered, tl *timeline.Timeline) {
 // up. It returns the recording and the number of its requests.
 func (w *world) sound(t *testing.T, g *Gathered) (*timeline.Timeline, int) {
 	t.Helper()
-	tl, err := g.Timeline(nil, 0)
+	tl, err := g.Timeline(temporary, math.MaxInt)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -313,7 +314,7 @@ func TestARequestThatFailsBeforeTheBegin(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer g.Close()
-		tl, err := g.Timeline(nil, 0)
+		tl, err := g.Timeline(temporary, math.MaxInt)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -538,7 +539,7 @@ func TestADeadRedisLosesNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer g.Close()
-		tl, err := g.Timeline(nil, 0)
+		tl, err := g.Timeline(temporary, math.MaxInt)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package fleet
 import (
 	"errors"
 	"hash/crc32"
+	"math"
 	"strconv"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ func FuzzPieces(f *testing.F) {
 	tl := &timeline.Timeline{Observations: []timeline.Observation{{Arrival: timeline.Arrival{Partition: "k",
 		Phase: "p", Cost: 1}, Sent: 1, FirstByte: 2, Answered: true, Status: 200, Outcome: timeline.Allowed}}}
 	var whole []byte
-	r := &result{Counts: countsOf(tl)}
+	r := &result{Counts: tl.Counts()}
 	cut := newCutter(r, func(data []byte) error { whole = append(whole, data...); return nil })
 	if err := errors.Join(timeline.Write(cut, tl), cut.cut()); err != nil {
 		f.Fatal(err)
@@ -39,9 +40,10 @@ func FuzzPieces(f *testing.F) {
 			"crc": strconv.FormatUint(uint64(sum), 10)}}, sp); err != nil {
 			t.Fatal(err)
 		}
-		p.result = &result{Pieces: 1, CRC: sum, Counts: counts{Sent: sent, Unsent: unsent, Allowed: sent},
+		p.result = &result{Pieces: 1, CRC: sum, Counts: timeline.Counts{Planned: sent + unsent, Sent: sent,
+			Unsent: unsent, Allowed: sent},
 			Shift: time.Duration(shift % 1e18)}
-		got, err := x.g.Timeline(nil, 0)
+		got, err := x.g.Timeline(temporary, math.MaxInt)
 		if c := got.Counts(); err == nil && (c.Sent != sent || c.Planned != sent+unsent) {
 			t.Errorf("got %+v, want %d sent and %d unsent", c, sent, unsent)
 		}

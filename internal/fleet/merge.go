@@ -1,8 +1,6 @@
 package fleet
 
 import (
-	"cmp"
-	"container/heap"
 	"errors"
 	"fmt"
 	"io"
@@ -66,73 +64,45 @@ func (g *Gathered) Stopped() string { return g.early }
 func (g *Gathered) WallError() time.Duration { return g.wall }
 
 // Timeline returns the merged recording. If it has more than most requests, it is in a Spool, in a file that
-// spill makes, and its caller closes it. If spill is nil, all of it is in memory. See Each.
-func (g *Gathered) Timeline(spill func() (timeline.Spill, error), most int) (*timeline.Timeline, error) {
-	sent := 0
-	for i := range g.parts {
-		if p := &g.parts[i]; p.lost == "" {
-			sent += p.result.Counts.Sent
-		}
-	}
-	tl := &timeline.Timeline{}
-	var take func(*timeline.Observation)
-	var s *timeline.Spool
-	if spill != nil && sent > most {
-		s = timeline.NewSpool(spill)
-		take = s.Add
-	} else {
-		tl.Observations = make([]timeline.Observation, 0, max(0, sent))
-		take = func(o *timeline.Observation) { tl.Observations = append(tl.Observations, *o) }
-	}
-	var err error
-	tl.Header, err = g.Each(func(o *timeline.Observation) error {
-		take(o)
-		return nil
-	})
-	if s != nil {
-		err = cmp.Or(err, s.Err())
-		tl.Unroll(s, most)
-	}
-	return tl, err
-}
-
-// Each calls take for every observation of the merged recording, ascending by Sent, and returns its header.
+// spill makes, and its caller closes it.
+//
 // Every time is that of the Redis server, as well as the agent knew it. ClockError is that of the worst
-// clock, so each interval contains the decision. Requests with a planned time keep their numbers. The
-// requests of a lost agent are unsent and lost, as nobody knows which of them were sent. The error is that of
-// a piece, or of take.
-func (g *Gathered) Each(take func(*timeline.Observation) error) (timeline.Header, error) {
+// clock, so each interval contains the decision. Requests with a planned time keep their numbers; the others
+// are numbered in the order in which they were sent. The requests of a lost agent are unsent and lost, as
+// nobody knows which of them were sent. The error is that of a piece, or of the file.
+func (g *Gathered) Timeline(spill func() (timeline.Spill, error), most int) (*timeline.Timeline, error) {
 	zero := g.earliest()
-	h := timeline.Header{Started: g.started.Add(zero - g.zero), Interrupted: g.interrupted}
-	var all sources
+	tl := &timeline.Timeline{Header: timeline.Header{Started: g.started.Add(zero - g.zero),
+		Interrupted: g.interrupted}}
+	h := &tl.Header
+	planned, free := numbered(g.schedule)
+	sorted := timeline.NewSorter(spill)
+	var all []*source
 	for i := range g.parts {
 		p := &g.parts[i]
 		if p.lost != "" {
 			h.Unsent, h.Lost = h.Unsent+g.planned[i], h.Lost+g.planned[i]
 			continue
 		}
-		x := &source{part: p, number: int32(i) + 1, shift: p.result.Shift - zero,
-			in: timeline.NewReader(inRow(g.shelf, p.pieces), p.agent, timeline.ReadOptions{AllowEmpty: true})}
-		theirs, err := x.in.Header()
-		if err != nil {
-			return h, err
-		}
-		x.header = theirs
+		x := &source{part: p, shift: p.result.Shift - zero}
 		all = append(all, x)
-	}
-	if err := merge(all, g.schedule, take); err != nil {
-		return h, err
-	}
-	for _, x := range all {
-		if err := x.check(); err != nil {
-			return h, err
+		err := x.read(g.shelf, func(o *timeline.Observation) {
+			if o.Observer = int32(i) + 1; !planned[o.Phase] {
+				o.Seq = -1
+			}
+			sorted.Add(o)
+		})
+		if err != nil {
+			return tl, err
 		}
 	}
 	h.ClockError = g.clockError()
-	gather(&h, all)
+	gather(h, all)
 	h.Spreads = g.spreads(all, h.ClockError)
 	h.Notes = append(h.Notes, g.notes()...)
-	return h, nil
+	s := sorted.Finish().From(free)
+	tl.Unroll(s, most)
+	return tl, s.Err()
 }
 
 // earliest returns when the time of the merged recording begins: before its first request. Requests that
@@ -147,111 +117,39 @@ func (g *Gathered) earliest() time.Duration {
 	return zero
 }
 
-// source is the recording of one part while it is merged.
+// source is the recording of one part while it is merged. shift added to its times gives the common time.
 type source struct {
 	*part
-	// number is the number of the recording in the merged one.
-	number int32
 	shift  time.Duration
-	in     *timeline.Reader
 	header timeline.Header
-	next   timeline.Observation
-	counts counts
 }
 
-// advance reads the next observation, in the common time. false: there is none.
-func (x *source) advance() (bool, error) {
-	err := x.in.Next(&x.next)
-	if errors.Is(err, io.EOF) {
-		return false, nil
+// read calls take for every observation of a recording, in the common time. The error says which part of it
+// is missing.
+func (x *source) read(pieces *timeline.Shelf, take func(*timeline.Observation)) (err error) {
+	in := timeline.NewReader(inRow(pieces, x.pieces), x.agent, timeline.ReadOptions{AllowEmpty: true})
+	if x.header, err = in.Header(); err != nil {
+		return err
 	}
-	if err != nil {
-		return false, err
+	counts := x.header.Counts()
+	var o timeline.Observation
+	for err = in.Next(&o); err == nil; err = in.Next(&o) {
+		o.Sent, o.At = o.Sent+x.shift, max(o.At+x.shift, 0)
+		if o.Answered {
+			o.FirstByte += x.shift
+		}
+		if o.Done != 0 {
+			o.Done += x.shift
+		}
+		counts.Add(&o)
+		take(&o)
 	}
-	o := &x.next
-	o.Observer = x.number
-	o.Sent, o.At = o.Sent+x.shift, max(o.At+x.shift, 0)
-	if o.Answered {
-		o.FirstByte += x.shift
+	if !errors.Is(err, io.EOF) {
+		return err
 	}
-	if o.Done != 0 {
-		o.Done += x.shift
-	}
-	x.counts.Sent++
-	switch o.Outcome {
-	case timeline.Allowed:
-		x.counts.Allowed++
-	case timeline.Denied:
-		x.counts.Denied++
-	default:
-		x.counts.Unknown++
-	}
-	return true, nil
-}
-
-// check checks that all of a recording was read.
-func (x *source) check() error {
-	x.counts.Unsent = x.header.Unsent
-	if x.counts != x.result.Counts || x.crc != x.result.CRC {
-		return fmt.Errorf("results of %s: %+v came of %+v, or the checksum is wrong", x.agent, x.counts,
+	if counts != x.result.Counts || x.crc != x.result.CRC {
+		return fmt.Errorf("results of %s: %+v came of %+v, or the checksum is wrong", x.agent, counts,
 			x.result.Counts)
-	}
-	return nil
-}
-
-// sources is a heap of recordings, the one with the next observation on top.
-type sources []*source
-
-func (s sources) Len() int { return len(s) }
-func (s sources) Less(i, j int) bool {
-	return cmp.Or(cmp.Compare(s[i].next.Sent, s[j].next.Sent), cmp.Compare(s[i].next.Seq, s[j].next.Seq)) < 0
-}
-func (s sources) Swap(i, j int) { s[i], s[j] = s[j], s[i] }
-
-// Push adds a recording.
-func (s *sources) Push(x any) { *s = append(*s, x.(*source)) }
-
-// Pop removes the last recording.
-func (s *sources) Pop() any {
-	old := *s
-	x := old[len(old)-1]
-	*s = old[:len(old)-1]
-	return x
-}
-
-// merge calls take for the observations of all recordings in order. It numbers those without a planned time
-// in the order in which they were sent.
-func merge(all sources, s *timeline.Schedule, take func(*timeline.Observation) error) error {
-	planned, free := numbered(s)
-	var h sources
-	for _, x := range all {
-		more, err := x.advance()
-		if err != nil {
-			return err
-		}
-		if more {
-			h = append(h, x)
-		}
-	}
-	heap.Init(&h)
-	for len(h) > 0 {
-		o := &h[0].next
-		if !planned[o.Phase] {
-			o.Seq = free
-			free++
-		}
-		if err := take(o); err != nil {
-			return err
-		}
-		more, err := h[0].advance()
-		if err != nil {
-			return err
-		}
-		if more {
-			heap.Fix(&h, 0)
-		} else {
-			heap.Pop(&h)
-		}
 	}
 	return nil
 }
@@ -281,12 +179,9 @@ func (g *Gathered) clockError() (worst time.Duration) {
 }
 
 // gather adds the headers of the parts.
-func gather(h *timeline.Header, all sources) {
-	for i, x := range all {
+func gather(h *timeline.Header, all []*source) {
+	for _, x := range all {
 		t := &x.header
-		if i == 0 {
-			h.WallError, h.Tick = t.WallError, t.Tick
-		}
 		h.WallError, h.Tick = max(h.WallError, t.WallError), max(h.Tick, t.Tick)
 		h.Ended = max(h.Ended, t.Ended+x.shift)
 		h.Unsent += t.Unsent
@@ -326,7 +221,7 @@ func apart(all []timeline.Stall) []timeline.Stall {
 
 // spreads joins the spreads of each phase. The result lasts from the first send of any agent to the last send
 // of any, and as much longer as two clocks may differ.
-func (g *Gathered) spreads(all sources, clock time.Duration) []timeline.Spread {
+func (g *Gathered) spreads(all []*source, clock time.Duration) []timeline.Spread {
 	var out []timeline.Spread
 	for i := range g.schedule.Phases {
 		p := &g.schedule.Phases[i]
@@ -357,7 +252,7 @@ func (g *Gathered) spreads(all sources, clock time.Duration) []timeline.Spread {
 }
 
 // others returns the spreads of a phase that one agent sent.
-func others(all sources, phase string) (out []timeline.Spread) {
+func others(all []*source, phase string) (out []timeline.Spread) {
 	for _, x := range all {
 		for _, s := range x.header.Spreads {
 			if s.Phase == phase {

@@ -32,9 +32,9 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // result is an agent's report on its recording at the end. The recording itself comes in pieces.
 type result struct {
 	// Pieces is the number of pieces, CRC the checksum of all of them in a row.
-	Pieces int    `json:"pieces"`
-	CRC    uint32 `json:"crc"`
-	Counts counts `json:"counts"`
+	Pieces int             `json:"pieces"`
+	CRC    uint32          `json:"crc"`
+	Counts timeline.Counts `json:"counts"`
 	// Shift added to the times of the recording gives the times of the Redis server, since the Unix epoch.
 	Shift time.Duration `json:"shift_ns"`
 	// Clock is how wrong Shift may be. Drift is how the clock went, in millionths.
@@ -47,20 +47,6 @@ type result struct {
 	// was sent.
 	Earliest time.Duration            `json:"earliest_ns,omitempty"`
 	Firsts   map[string]time.Duration `json:"firsts_ns,omitempty"`
-}
-
-// counts are the numbers of a recording.
-type counts struct {
-	Sent    int `json:"sent"`
-	Unsent  int `json:"unsent"`
-	Allowed int `json:"allowed"`
-	Denied  int `json:"denied"`
-	Unknown int `json:"unknown"`
-}
-
-func countsOf(tl *timeline.Timeline) counts {
-	c := tl.Counts()
-	return counts{c.Sent, c.Unsent, c.Allowed, c.Denied, c.Unknown}
 }
 
 // cutter is a writer that cuts its input into pieces, each a gzip file. All of them in a row are one gzip

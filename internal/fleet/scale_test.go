@@ -80,7 +80,7 @@ func feign(ctx context.Context, c Conn, n int, each int, lasts time.Duration) er
 		}
 		pause(ctx, beatEvery)
 	}
-	r := &result{Counts: counts{Sent: each, Allowed: each}}
+	r := &result{Counts: timeline.Counts{Planned: each, Sent: each, Allowed: each}}
 	sum := strconv.FormatUint(uint64(crc32.Checksum([]byte(canned), castagnoli)), 10)
 	for r.Pieces = 0; r.Pieces*pieceRequests < each; r.Pieces++ {
 		if r.Pieces%8 == 0 {
@@ -170,7 +170,7 @@ func TestAThousandAgents(t *testing.T) {
 	}
 }
 
-// TestMergingStreams: merging holds one request of each agent in memory, however long the recordings are.
+// TestMergingStreams: merging needs no memory for each request, however long the recordings are.
 func TestMergingStreams(t *testing.T) {
 	const agents = 20
 	held := func(each int) int64 {
@@ -185,7 +185,7 @@ func TestMergingStreams(t *testing.T) {
 				tl.Observations = append(tl.Observations, timeline.Observation{Sent: time.Duration(k) * us,
 					Arrival: timeline.Arrival{Seq: k, Cost: 1, Phase: "p"}})
 			}
-			p.result.Counts = countsOf(tl)
+			p.result.Counts = tl.Counts()
 			cut := newCutter(p.result, func(data []byte) error {
 				x := extent{g.shelf.Size(), int64(len(data))}
 				_, err := g.shelf.Write(data)
@@ -199,9 +199,14 @@ func TestMergingStreams(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		tl, err := g.Timeline(temporary, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer tl.Close()
 		n, most := 0, int64(0)
 		var last time.Duration
-		h, err := g.Each(func(o *timeline.Observation) error {
+		for o := range tl.All() {
 			if o.Sent < last || o.Seq != n {
 				t.Fatalf("request %d: sent %v after %v", o.Seq, o.Sent, last)
 			}
@@ -211,10 +216,9 @@ func TestMergingStreams(t *testing.T) {
 				runtime.ReadMemStats(&m)
 				most = max(most, int64(m.HeapAlloc))
 			}
-			return nil
-		})
-		if err != nil || n != agents*each || h.Unsent != 0 {
-			t.Fatalf("%d of %d: %v", n, agents*each, err)
+		}
+		if n != agents*each || tl.Header.Unsent != 0 {
+			t.Fatalf("%d of %d", n, agents*each)
 		}
 		return most
 	}
