@@ -27,19 +27,11 @@ type banState struct {
 	length time.Duration
 }
 
-// Init returns the state of a partition that was not asked for yet.
-func (l banned) Init() State { return newborn{} }
-
-// Step decides one request.
-func (l banned) Step(s State, at time.Duration, cost int64) (State, Decision) {
-	return step(l, s, at, cost)
-}
-
 // at returns s at the instant at, and how long its ban still lasts.
 func (l banned) at(s State, at time.Duration) (v banState, rest time.Duration) {
 	v, seen := resume[banState](s)
 	if !seen {
-		return banState{inside: l.inside.Init(), last: at}, 0
+		return banState{inside: newborn{}, last: at}, 0
 	}
 	v.last = max(v.last, at)
 	if !v.on {

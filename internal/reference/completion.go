@@ -19,8 +19,8 @@ func Complete(l Limiter, s State, at time.Duration, cost int64) State {
 	if cost < 0 {
 		panic(fmt.Sprintf("reference: a request costs at least 0 units, not %d", cost))
 	}
-	if p, ok := l.(part); ok {
-		return p.finish(s, at, cost)
+	if w, ok := l.(whole); ok {
+		return w.finish(s, at, cost)
 	}
 	return s
 }
@@ -56,11 +56,6 @@ func settled[S comparable](a amending[S], p spec.Policy) part {
 	return settling[S]{single[S]{a}, a, p.Asks(1), p.Reserve}
 }
 
-// Step decides one request.
-func (l settling[S]) Step(s State, at time.Duration, cost int64) (State, Decision) {
-	return step(l, s, at, cost)
-}
-
 func (l settling[S]) wait(s State, at time.Duration, _ int64) time.Duration {
 	return l.single.wait(s, at, l.asks)
 }
@@ -79,12 +74,6 @@ func (l settling[S]) finish(s State, at time.Duration, cost int64) State {
 
 // perRequest counts 1 for each request, whatever it costs.
 type perRequest struct{ part }
-
-// Step decides one request.
-func (l perRequest) Step(s State, at time.Duration, cost int64) (State, Decision) {
-	mustCost(cost)
-	return l.part.Step(s, at, 1)
-}
 
 func (l perRequest) wait(s State, at time.Duration, _ int64) time.Duration {
 	return l.part.wait(s, at, 1)

@@ -13,14 +13,6 @@ type dated struct {
 	calendar spec.Calendar
 }
 
-// Init returns the state of a partition that was not asked for yet.
-func (l dated) Init() State { return l.inside.Init() }
-
-// Step decides one request.
-func (l dated) Step(s State, at time.Duration, cost int64) (State, Decision) {
-	return step(l, s, at, cost)
-}
-
 // until returns the true time from an instant until the padded clock shows d more.
 func (l dated) until(at, d time.Duration) time.Duration {
 	if d == 0 || d == Never {

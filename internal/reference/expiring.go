@@ -15,24 +15,16 @@ type expiringState struct {
 	last   time.Duration
 }
 
-// Init returns the state of a partition that was not asked for yet.
-func (l expiring) Init() State { return newborn{} }
-
-// Step decides one request.
-func (l expiring) Step(s State, at time.Duration, cost int64) (State, Decision) {
-	return step(l, s, at, cost)
-}
-
 // at returns s at the instant at, and how long it still lives, at least 1 ns.
 func (l expiring) at(s State, at time.Duration) (v expiringState, rest time.Duration) {
 	v, seen := resume[expiringState](s)
 	if !seen {
-		return expiringState{l.inside.Init(), at}, l.ttl
+		return expiringState{newborn{}, at}, l.ttl
 	}
 	if past := since(at, v.last); past < uint64(l.ttl) {
 		return v, l.ttl - time.Duration(past)
 	}
-	return expiringState{l.inside.Init(), at}, l.ttl
+	return expiringState{newborn{}, at}, l.ttl
 }
 
 // wait returns the wait of the limiter inside, or the time until it is forgotten if a fresh one would admit
@@ -40,7 +32,7 @@ func (l expiring) at(s State, at time.Duration) (v expiringState, rest time.Dura
 func (l expiring) wait(s State, at time.Duration, cost int64) time.Duration {
 	v, rest := l.at(s, at)
 	now := max(at, v.last)
-	fresh := l.inside.wait(l.inside.Init(), now, cost)
+	fresh := l.inside.wait(newborn{}, now, cost)
 	if old, seen := resume[expiringState](s); seen && since(at, old.last) < uint64(l.ttl) {
 		if inside := l.inside.wait(v.inside, now, cost); inside < rest {
 			return inside

@@ -17,7 +17,7 @@ func New(p spec.Policy) (Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return limiterOf(limit[0]), nil
+	return whole{partOf(limit[0])}, nil
 }
 
 // NewLimit returns the limiter of all policies of l together. A request is admitted when all of them admit
@@ -29,16 +29,16 @@ func NewLimit(l spec.Limit) (Limiter, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := limiterOf(limit[len(limit)-1])
+	p := partOf(limit[len(limit)-1])
 	for i := len(limit) - 2; i >= 0; i-- {
-		p = both{limiterOf(limit[i]), p}
+		p = both{partOf(limit[i]), p}
 	}
-	return p, nil
+	return whole{p}, nil
 }
 
-// limiterOf returns the limiter of a complete policy. From the inside out it has the algorithm, when it is
+// partOf returns the limiter of a complete policy. From the inside out it has the algorithm, when it is
 // charged, what it counts, its time to live, its ban and its tick.
-func limiterOf(p spec.Policy) part {
+func partOf(p spec.Policy) part {
 	l := algorithmOf(p)
 	if p.Charge == spec.ChargeCompletion {
 		l = settledOf(p)
@@ -123,9 +123,9 @@ type algorithm[S comparable] interface {
 	view(s S) (remaining int64, reset time.Duration)
 }
 
-// part is a limiter that another one can contain. The outer one decides for all its parts together.
+// part is a limiter, or one of several that decide together, or one inside of another. The state of a
+// partition without requests is newborn.
 type part interface {
-	Limiter
 	// wait is algorithm.wait at the instant at.
 	wait(s State, at time.Duration, cost int64) time.Duration
 	// settle counts a request that was decided at the instant at.
@@ -141,25 +141,6 @@ type newborn struct{}
 
 // single is a limiter of one algorithm.
 type single[S comparable] struct{ algorithm algorithm[S] }
-
-// Init returns the state of a partition that was not asked for yet.
-func (single[S]) Init() State { return newborn{} }
-
-// Step decides one request.
-func (l single[S]) Step(s State, at time.Duration, cost int64) (State, Decision) {
-	mustCost(cost)
-	var d Decision
-	next, delay := l.at(s, at), time.Duration(0)
-	d.Allow = l.algorithm.wait(next, cost) == 0
-	next, delay = l.algorithm.charge(next, cost, d.Allow)
-	if d.Allow {
-		d.Delay = delay
-	} else {
-		d.RetryAfter = l.algorithm.wait(next, cost)
-	}
-	d.Remaining, d.Reset = l.algorithm.view(next)
-	return next, d
-}
 
 // at returns s at the instant at.
 func (l single[S]) at(s State, at time.Duration) S {
@@ -204,25 +185,26 @@ func (l single[S]) finish(s State, at time.Duration, cost int64) State {
 	return v
 }
 
-// step is Step for a limiter that contains others.
-func step(p part, s State, at time.Duration, cost int64) (State, Decision) {
-	mustCost(cost)
-	d := Decision{Allow: p.wait(s, at, cost) == 0}
-	next, delay := p.settle(s, at, cost, d.Allow)
-	if d.Allow {
-		d.Delay = delay
-	} else {
-		d.RetryAfter = p.wait(next, at, cost)
-	}
-	d.Remaining, d.Reset = p.view(next, at)
-	return next, d
-}
+// whole is a Limiter of parts.
+type whole struct{ part }
 
-// mustCost panics unless the cost is at least 1.
-func mustCost(cost int64) {
+// Init returns the state of a partition that was not asked for yet.
+func (whole) Init() State { return newborn{} }
+
+// Step decides one request.
+func (l whole) Step(s State, at time.Duration, cost int64) (State, Decision) {
 	if cost < 1 {
 		panic(fmt.Sprintf("reference: a request costs at least 1 unit, not %d", cost))
 	}
+	d := Decision{Allow: l.wait(s, at, cost) == 0}
+	next, delay := l.settle(s, at, cost, d.Allow)
+	if d.Allow {
+		d.Delay = delay
+	} else {
+		d.RetryAfter = l.wait(next, at, cost)
+	}
+	d.Remaining, d.Reset = l.view(next, at)
+	return next, d
 }
 
 // since returns the time from earlier to later, or 0 if later is not later. It does not overflow.

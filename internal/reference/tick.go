@@ -18,19 +18,11 @@ type tickState struct {
 	last   time.Duration
 }
 
-// Init returns the state of a partition that was not asked for yet.
-func (l ticked) Init() State { return newborn{} }
-
-// Step decides one request.
-func (l ticked) Step(s State, at time.Duration, cost int64) (State, Decision) {
-	return step(l, s, at, cost)
-}
-
 // at returns s at the instant at, what the limiter's clock reads then, and for how long it has read so.
 func (l ticked) at(s State, at time.Duration) (v tickState, reads, past time.Duration) {
 	v, seen := resume[tickState](s)
 	if !seen {
-		v = tickState{inside: l.inside.Init(), last: at}
+		v = tickState{inside: newborn{}, last: at}
 	}
 	v.last = max(v.last, at)
 	past = v.last % l.tick
