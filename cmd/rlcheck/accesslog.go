@@ -59,12 +59,6 @@ func (f *logFlags) Add(cmd *cobra.Command) {
 		"for a log: it has every request that the limiter saw, from a fresh start to the last request")
 }
 
-// Lagging returns f as if --lag had been given.
-func (f logFlags) Lagging(lag time.Duration) logFlags {
-	f.lag = lag
-	return f
-}
-
 // AddReading adds the flags that say which requests a log has.
 func (f *logFlags) AddReading(cmd *cobra.Command) {
 	fl := cmd.Flags()

@@ -140,8 +140,9 @@ func checkAll(e *cli.Env, names []string, f checkFlags) error {
 	kinds, isAny, err := spec.Any(f.Limit)
 	if !isAny && f.Limit != "" {
 		var limit spec.Limit
-		if limit, err = spec.Parse(f.Limit); err == nil { // before anything is read
-			noteBecame(e, f.Limit, limit)
+		limit, err = spec.Parse(f.Limit)                  // before anything is read
+		if err == nil && strings.Contains(f.Limit, ":") { // the words of a product
+			e.Say.Notef("--limit %s is %s", cli.Visible(f.Limit), limit)
 		}
 	}
 	if err != nil {
@@ -158,11 +159,7 @@ func checkAll(e *cli.Env, names []string, f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	status := cli.StatusFor(all.worst, false, "")
-	if !emitChecked(e, outs, all.run, all.judges) {
-		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(status)))
-	}
-	return status
+	return cli.Ended(cli.StatusFor(all.worst, false, ""), emitChecked(e, outs, all.run, all.judges))
 }
 
 // checked are judged recordings, one scenario each, and what judged them.
@@ -172,11 +169,16 @@ type checked struct {
 	worst  result.Verdict
 }
 
+// newRun returns a run that begins now.
+func newRun(e *cli.Env) *result.Run {
+	now := time.Now()
+	return &result.Run{ID: rundir.ID(now), Started: now, Version: e.Version, Host: cli.ThisHost(),
+		Command: append([]string{"rlcheck"}, e.Args...)}
+}
+
 // judgeAll judges each recording.
 func judgeAll(e *cli.Env, names []string, f checkFlags) (checked, error) {
-	began, worst := time.Now(), result.Pass
-	r := &result.Run{ID: rundir.ID(began), Started: began, Version: e.Version, Host: cli.ThisHost(),
-		Command: append([]string{"rlcheck"}, e.Args...)}
+	r, worst := newRun(e), result.Pass
 	groups := f.oneLog(names)
 	several := len(groups) > 1
 	all := make([]*check.Panel, len(groups))
@@ -196,7 +198,7 @@ func judgeAll(e *cli.Env, names []string, f checkFlags) (checked, error) {
 	if several {
 		r.Hint, r.Scenarios = trial.Explain(r.Scenarios)
 	}
-	r.Duration = time.Since(began)
+	r.Duration = time.Since(r.Started)
 	return checked{r, all, worst}, nil
 }
 
@@ -340,8 +342,7 @@ func (f *checkFlags) sound() error {
 		return cli.Usagef("--drift-ppm %d: the value is 0 to %d, a tenth", f.drift, timeline.MaxDriftPPM)
 	case !(f.burst >= 0 && f.burst <= 1) || !(f.rate >= 0 && f.rate <= 1): // also NaN
 		return cli.Usagef("--burst-resolution %g, --rate-resolution %g: a share is 0 to 1, such as "+
-			"0.02 for 2 %%",
-			f.burst, f.rate)
+			"0.02 for 2 %%", f.burst, f.rate)
 	}
 	return nil
 }
@@ -358,8 +359,7 @@ func (f *checkFlags) absent(name string) error {
 				hint = "it has " + excerpts(known)
 			}
 			errs = append(errs, cli.Usagef("--only-partition %s: %s has no request of this partition%s",
-				cli.Visible(p), name,
-				cli.Visible(cli.Mend(hint))))
+				cli.Visible(p), name, cli.Visible(cli.Mend(hint))))
 		}
 	}
 	return errors.Join(errs...)
@@ -369,12 +369,11 @@ func (f *checkFlags) absent(name string) error {
 func excerpts(names []string) string {
 	const most = 5
 	var out []string
-	for i, n := range names {
-		if i == most {
-			out = append(out, "...")
-			break
-		}
+	for _, n := range names[:min(len(names), most)] {
 		out = append(out, strconv.Quote(n))
+	}
+	if len(names) > most {
+		out = append(out, "...")
 	}
 	return strings.Join(out, ", ")
 }
@@ -396,11 +395,4 @@ func writeVerdict(e *cli.Env, w io.Writer, s *result.Scenario, judges *check.Pan
 	fmt.Fprintf(w, "%s in %s: %s allowed, %s denied, %s unknown\n", text.Plural(c.Sent, "request"),
 		text.Plural(len(j.Partitions), "partition"), text.Thousands(c.Allowed),
 		text.Thousands(c.Denied), text.Thousands(c.Unknown))
-}
-
-// noteBecame says which SPEC a limit in the words of a product is.
-func noteBecame(e *cli.Env, written string, limit spec.Limit) {
-	if strings.Contains(written, ":") {
-		e.Say.Notef("--limit %s is %s", cli.Visible(written), limit)
-	}
 }

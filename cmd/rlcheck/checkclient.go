@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -91,15 +90,13 @@ func checkClients(e *cli.Env, name string, f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	began := time.Now()
+	r := newRun(e)
 	tl, err := readClients(e, name, f)
 	if err != nil {
 		return err
 	}
 	s := clientScenario(name, tl, &f)
-	r := &result.Run{ID: rundir.ID(began), Started: began, Duration: time.Since(began), Version: e.Version,
-		Host: cli.ThisHost(), Command: append([]string{"rlcheck"}, e.Args...),
-		Scenarios: []result.Scenario{s}}
+	r.Scenarios, r.Duration = []result.Scenario{s}, time.Since(r.Started)
 	whole := cli.EmitEach(e, outs, func(w io.Writer, format string) error {
 		switch format {
 		case "text":
@@ -115,11 +112,7 @@ func checkClients(e *cli.Env, name string, f checkFlags) error {
 			return report.Write(w, format, r, cli.ReportOptions(e))
 		}
 	})
-	status := cli.StatusFor(s.Verdict, false, "")
-	if !whole {
-		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(status)))
-	}
-	return status
+	return cli.Ended(cli.StatusFor(s.Verdict, false, ""), whole)
 }
 
 // readClients reads a recording of clients.

@@ -84,13 +84,10 @@ func compareSides(e *cli.Env, old, new string, f compareFlags) error {
 	if err != nil {
 		return err
 	}
-	status := cli.StatusFor(c.Verdict, false, f.failOn)
-	shown := cli.ReportOptions(e)
-	write := func(w io.Writer, format string) error { return report.WriteComparison(w, format, c, shown) }
-	if !cli.EmitEach(e, outs, write) {
-		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(status)))
-	}
-	return status
+	return cli.Ended(cli.StatusFor(c.Verdict, false, f.failOn),
+		cli.EmitEach(e, outs, func(w io.Writer, format string) error {
+			return report.WriteComparison(w, format, c, cli.ReportOptions(e))
+		}))
 }
 
 // parsePercent reads 10% as 0.1; an empty text is 0.

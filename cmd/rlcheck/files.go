@@ -97,19 +97,20 @@ list presets prints the products whose own words --limit understands, such as ng
 each product it prints an example, the SPEC that the example becomes, and whether the SPEC was tested on the
 product.`,
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 1 && (args[0] == "presets" || args[0] == "preset") {
-				listPresets(e)
-				return nil
-			}
 			switch {
+			case len(args) == 1 && (args[0] == "presets" || args[0] == "preset"):
+				for _, p := range spec.Products() {
+					e.Say.Resultf("%-22s %s\n%-22s %s (%s)\n", p.Name, p.Written(), "", becomes(p.Written()),
+						p.Proof())
+				}
 			case len(args) > 0:
+				return listScenarios(e, args)
 			case all:
-				args = []string{builtinPrefix}
+				return listScenarios(e, []string{builtinPrefix})
 			default:
 				listCore(e)
-				return nil
 			}
-			return listScenarios(e, args)
+			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "list all bundled scenarios")
@@ -250,12 +251,4 @@ func createFile(name string, text []byte) error {
 		_ = os.Remove(name) // the first error counts
 	}
 	return err
-}
-
-// listPresets is `rlcheck list presets`. For each product it prints what may be written, the SPEC that it
-// becomes, and the evidence for that.
-func listPresets(e *cli.Env) {
-	for _, p := range spec.Products() {
-		e.Say.Resultf("%-22s %s\n%-22s %s (%s)\n", p.Name, p.Written(), "", becomes(p.Written()), p.Proof())
-	}
 }

@@ -74,8 +74,10 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 			if len(args)+len(f.Target) == 0 || len(args) == 1 && f.Target != "" {
 				return cli.Usagef("identify: name one URL (write rlcheck identify http://127.0.0.1:8080/)")
 			}
-			if len(args) == 1 && isRecording(args[0]) {
-				return identifyRecording(e, args[0], &f, cmd.Flags().Changed)
+			if len(args) == 1 {
+				if _, err := os.Stat(args[0]); err == nil {
+					return identifyRecording(e, args[0], &f, cmd.Flags().Changed)
+				}
 			}
 			if f.format != "" {
 				return cli.Usagef("identify: --format %s needs an access log: name a file that exists",
@@ -86,8 +88,12 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 					return cli.Usagef("--%s: the flag is for access logs, and a URL is none", name)
 				}
 			}
-			if err := f.takeURL(args); err != nil {
-				return err
+			if len(args) == 1 {
+				f.Target = args[0]
+			}
+			if f.Target != "" && !strings.Contains(f.Target, "://") {
+				return cli.Usagef("identify: %q: there is no such recording, and a URL begins with "+
+					"http:// or https:// (write rlcheck identify http://127.0.0.1:8080/)", f.Target)
 			}
 			return identifyTarget(e, &f, cmd.Flags())
 		},
@@ -138,7 +144,8 @@ func identifyTarget(e *cli.Env, f *identifyFlags, fl *pflag.FlagSet) error {
 		return err
 	}
 	if !fl.Changed("polite") {
-		f.polite = !loopbackHost(s.Target.URL)
+		loopback, _ := ownNetwork(s.Target.URL)
+		f.polite = !loopback
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()
@@ -161,7 +168,7 @@ var (
 // budget reads the flags that bound what is sent to a URL.
 func (f *identifyFlags) budget(target string) (identify.Budget, error) {
 	b := gentle
-	if private(target) {
+	if _, private := ownNetwork(target); private {
 		b = quick
 	}
 	said, err := scenario.ParseBudget(f.most)
@@ -188,19 +195,6 @@ func (f *identifyFlags) budget(target string) (identify.Budget, error) {
 	return b, nil
 }
 
-// takeURL makes the argument, if there is one, the target. It is no recording.
-func (f *identifyFlags) takeURL(args []string) error {
-	switch {
-	case len(args) == 0:
-		return nil
-	case !strings.Contains(args[0], "://"):
-		return cli.Usagef("identify: %q: there is no such recording, and a URL begins with http:// or "+
-			"https:// (write rlcheck identify http://127.0.0.1:8080/)", args[0])
-	}
-	f.Target = args[0]
-	return nil
-}
-
 // thinkTime is the processor time of the judge after each phase.
 const thinkTime = 10 * time.Second
 
@@ -218,34 +212,20 @@ func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, trial.Reda
 	return s, trial.NewRedactor([]*scenario.Scenario{s}, opts.Set, ""), nil
 }
 
-// loopbackHost tells whether a URL names this machine.
-func loopbackHost(target string) bool {
-	a, name := host(target)
-	return name == "localhost" || a.IsLoopback()
-}
-
-// private tells whether a URL names this machine or a private address.
-func private(target string) bool {
-	a, _ := host(target)
-	return loopbackHost(target) || a.IsPrivate()
-}
-
-// host returns the name in a URL and, if it is one, the address.
-func host(target string) (a netip.Addr, name string) {
+// ownNetwork tells whether a URL names this machine, and whether it names this machine or a private address.
+func ownNetwork(target string) (loopback, private bool) {
 	u, err := url.Parse(target)
 	if err != nil {
-		return a, ""
+		return false, false
 	}
-	a, _ = netip.ParseAddr(u.Hostname())
-	return a, u.Hostname()
+	a, _ := netip.ParseAddr(u.Hostname()) // a name has no address
+	loopback = u.Hostname() == "localhost" || a.IsLoopback()
+	return loopback, loopback || a.IsPrivate()
 }
 
 // probeTarget sends requests, keeps the recording, and prints the answer.
 func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []cli.Output,
-	f *identifyFlags,
-	about identify.About,
-	red trial.Redactor,
-) error {
+	f *identifyFlags, about identify.About, red trial.Redactor) error {
 	started := time.Now()
 	m := newManifest(e, started, []*scenario.Scenario{s}, f.runFlags, red)
 	opts, drift, stop, err := trial.Sending(ctx, s, trial.Options{ID: m.ID, Version: e.Version,
@@ -288,13 +268,11 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []c
 	about.Recording = r.Scenarios[0].TimelinePath
 	whole := keepIdentified(e, dir, r, res)
 	whole = cli.EmitEach(e, outs, func(w io.Writer, format string) error {
-		return answerIn(e, w, format, r, res,
-			about)
+		return answerIn(e, w, format, r, res, about)
 	}) && whole
 	if _, next, _ := strings.Cut(res.Text(about), "  next: "); strings.Contains(next, trial.Redacted) {
 		e.Say.Notef("in the next command, replace %s by your own value; a variable, such as -H 'NAME: "+
-			"${KEY}', is kept as it is",
-			trial.Redacted)
+			"${KEY}', is kept as it is", trial.Redacted)
 	}
 	e.Say.Notef("kept in %s, after %s", dir.Path, text.Brief(time.Since(started)))
 	return identifiedStatus(ctx.Err(), res.Verdict, whole)
@@ -306,10 +284,7 @@ func identifiedStatus(interrupted error, v identify.Verdict, whole bool) error {
 	if interrupted != nil {
 		status = cli.ExitInterrupted
 	}
-	if !whole {
-		status = cli.AfterTrouble(status)
-	}
-	return cli.ExitStatus(status)
+	return cli.Ended(cli.ExitStatus(status), whole)
 }
 
 // identified returns the run that is kept: its recording, judged by the first limit that explains it.
@@ -328,10 +303,8 @@ func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 	for i := range s.Phases { // each is judged by its own limit
 		s.Phases[i].Limit = s.Limit
 	}
-	out := result.Scenario{ID: s.ID, Title: res.Summary(), Kind: string(s.Kind),
-		Source: s.Source,
-		Target: trial.RedactURL(s.Target.URL),
-		Limit:  s.Limit, Answer: string(res.Verdict)}
+	out := result.Scenario{ID: s.ID, Title: res.Summary(), Kind: string(s.Kind), Source: s.Source,
+		Target: trial.RedactURL(s.Target.URL), Limit: s.Limit, Answer: string(res.Verdict)}
 	trial.Judge(&out, s, res.Timeline)
 	if res.Verdict != identify.Identified {
 		out.Verdict, out.Reason, out.Detail = result.Inconclusive, result.TooFew, res.Stopped
@@ -341,15 +314,13 @@ func identified(s *scenario.Scenario, res *identify.Result, m *rundir.Manifest,
 	}
 	out.Duration = res.Timeline.End()
 	return &result.Run{ID: m.ID, Started: started, Duration: time.Since(started), Version: m.Version,
-		Command: m.Command,
-		Host:    cli.ThisHost(), Scenarios: []result.Scenario{out}}
+		Command: m.Command, Host: cli.ThisHost(), Scenarios: []result.Scenario{out}}
 }
 
 // keepIdentified keeps the recording and the report. It returns whether all was kept.
 func keepIdentified(e *cli.Env, dir *rundir.Dir, r *result.Run, res *identify.Result) bool {
 	err := dir.Keep(r.Scenarios[0].ID, rundir.TimelineName, func(w io.Writer) error {
-		return timeline.Write(w,
-			res.Timeline)
+		return timeline.Write(w, res.Timeline)
 	})
 	if err == nil && res.Clients != nil && len(res.Clients.Timeline.Observations) > 0 {
 		err = dir.Keep("", identify.File, func(w io.Writer) error {
@@ -409,23 +380,18 @@ func wrapped(s string, width int) string {
 // another. Both are columns.
 const leastWidth, hanging = 40, 4
 
-// isRecording tells whether an argument of identify is a file or a folder, and no URL.
-func isRecording(arg string) bool {
-	_, err := os.Stat(arg)
-	return err == nil
-}
-
 // identifyRecording is `rlcheck identify RECORDING`: a timeline, or the folder of a run.
 func identifyRecording(e *cli.Env, name string, f *identifyFlags, changed func(string) bool) error {
 	outs, err := cli.ParseOutput(f.Outputs, []string{"table", "json"}, "table")
 	if err != nil {
 		return err
 	}
-	read := func(name string) ([]*timeline.Timeline, error) { return recordingsOf(e, name) }
-	if f.format != "" {
-		read = func(name string) ([]*timeline.Timeline, error) { return loggedIn(e, name, f, changed) }
+	var all []*timeline.Timeline
+	if f.format == "" {
+		all, err = recordingsOf(e, name)
+	} else {
+		all, err = loggedIn(e, name, f, changed)
 	}
-	all, err := read(name)
 	if err != nil {
 		return err
 	}
@@ -459,7 +425,7 @@ func underLess(ctx context.Context, e *cli.Env, name string, f *identifyFlags, c
 	quiet, less := *e, *f
 	quiet.Say = &cli.Speaker{Out: io.Discard, Err: io.Discard, Quiet: true}
 	for _, lag := range []time.Duration{5 * time.Millisecond, time.Millisecond} {
-		less.log = f.log.Lagging(lag)
+		less.log.lag = lag
 		given := func(flag string) bool { return flag == "lag" || changed(flag) }
 		all, err := loggedIn(&quiet, name, &less, given)
 		if err != nil {
@@ -521,8 +487,7 @@ func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bo
 	error) {
 	c := checkFlags{Format: f.format, denied: f.Request.denied, Log: f.log, Changed: changed, Typed: changed}
 	if !slices.Contains(accesslog.Formats(), accesslog.Format(f.format)) {
-		return nil,
-			cli.Usagef("--format %q: the formats are %s", f.format, LogFormats())
+		return nil, cli.Usagef("--format %q: the formats are %s", f.format, LogFormats())
 	}
 	if err := c.ReadDenied(); err != nil {
 		return nil, err

@@ -35,7 +35,6 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	if err == nil {
 		err = root.Execute()
 	}
-	status := cli.StatusOf(err)
 	var silent cli.ExitStatus
 	if err != nil && !errors.As(err, &silent) {
 		e.Say.Problem(err)
@@ -45,9 +44,9 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	}
 	if lost := e.Say.Lost(); lost != nil {
 		e.Say.Problem(lost)
-		status = cli.AfterTrouble(status)
+		err = cli.Ended(err, false)
 	}
-	return status
+	return cli.StatusOf(err)
 }
 
 // newRootCmd builds the command tree.

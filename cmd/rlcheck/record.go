@@ -84,11 +84,7 @@ func recordAll(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, giv
 	} else if !gone {
 		e.Say.Notef("kept in %s in part (make room, or choose another folder with --run-dir)", dir.Path)
 	}
-	verdict := cli.StatusFor(r.Verdict(f.strict), ctx.Err() != nil, f.failOn)
-	if !whole {
-		return cli.ExitStatus(cli.AfterTrouble(cli.StatusOf(verdict)))
-	}
-	return verdict
+	return cli.Ended(cli.StatusFor(r.Verdict(f.strict), ctx.Err() != nil, f.failOn), whole)
 }
 
 // untested says that the target passed with clients told apart by the default, and that no scenario asked
@@ -208,10 +204,10 @@ func (w *work) beside(ctx context.Context, places []int) {
 	}
 	label := fmt.Sprintf("%d of %s", len(all), text.Plural(len(w.chosen), "scenario"))
 	lasts := scenario.Lasting(all, false).Duration
-	bar := cli.NewMeter(w.Env, label, lasts, scenario.Lasting(after, true).Duration)
+	bar := cli.NewBar(w.Env, w.beat, label, lasts, scenario.Lasting(after, true).Duration)
 	sending, stop := context.WithCancel(ctx)
 	defer stop()
-	c := cli.NewCrowd(bar, w.beat, requests, len(all), lasts, stop)
+	c := cli.NewCrowd(bar, requests, len(all), stop)
 	courses, errs := make([]*course, len(all)), make([]error, len(all))
 	trial.Beside(sending, all, func(i int, judging func() func()) {
 		one := w.course(places[i])
@@ -256,7 +252,7 @@ type trialOf struct {
 func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf) (result.Scenario, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	var bar *cli.Solo
+	var bar *cli.Bar
 	var planErr error
 	kept := rundir.NewRecording(t.dir, s.ID, t.red)
 	over := func() {}
@@ -274,7 +270,7 @@ func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf)
 		Planned: func(plan *timeline.Schedule) {
 			planErr = t.dir.KeepPlan(s.ID, t.text, plan)
 			if _, lasts := plan.Planned(); t.crowd == nil {
-				bar = cli.NewSolo(e, t.beat, t.label, lasts, t.after)
+				bar = cli.NewBar(e, t.beat, t.label, lasts, t.after)
 			}
 		},
 		Journal: kept.Begin,
@@ -289,7 +285,7 @@ func recordOne(ctx context.Context, e *cli.Env, s *scenario.Scenario, t trialOf)
 			if t.crowd != nil {
 				t.crowd.Update(s.ID, p)
 			} else {
-				bar.Update(p)
+				bar.Update(t.label, p)
 				if p.Unknown >= cli.LeastAnswers && p.Allowed+p.Denied == 0 {
 					stop() // nothing can be judged
 				}

@@ -27,12 +27,12 @@ recordings is left out. The exit status says only whether the files were written
 		Example: "  rlcheck report reports/2026-11-20T10-00-00 -o html=run.html",
 		Args:    cli.Needs(1, 1, "one kept run: its folder, or its report.json"),
 		RunE: func(_ *cobra.Command, args []string) error {
+			if len(outputs) == 0 { // otherwise all formats may go to files
+				outputs = []string{"table"}
+			}
 			outs, err := cli.ParseOutput(outputs, report.Formats(), "")
 			if err != nil {
 				return err
-			}
-			if len(outs) == 0 {
-				outs = []cli.Output{{Format: "table"}}
 			}
 			r, err := rundir.Read(e, args[0])
 			if err != nil {
@@ -43,10 +43,7 @@ recordings is left out. The exit status says only whether the files were written
 			}
 			o := cli.ReportOptions(e)
 			o.Strict = strict
-			if !cli.Emit(e, outs, r, o) {
-				return cli.ExitStatus(cli.ExitNothing)
-			}
-			return nil
+			return cli.Ended(nil, cli.Emit(e, outs, r, o))
 		},
 	}
 	cmd.Flags().StringArrayVarP(&outputs, "output", "o", nil,

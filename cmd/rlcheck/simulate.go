@@ -102,9 +102,7 @@ func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
 	case f.from != "" && len(f.limits) == 0:
 		return cli.Usagef("simulate: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
-	began := time.Now()
-	r := &result.Run{ID: rundir.ID(began), Started: began, Version: e.Version, Host: cli.ThisHost(),
-		Command: append([]string{"rlcheck"}, e.Args...)}
+	r := newRun(e)
 	if f.from != "" {
 		r.Scenarios, err = simulateFile(e, f)
 	} else {
@@ -113,7 +111,7 @@ func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
 	if err != nil {
 		return err
 	}
-	r.Duration = time.Since(began)
+	r.Duration = time.Since(r.Started)
 	o := cli.ReportOptions(e)
 	o.Simulated = true
 	whole := cli.EmitEach(e, outs, func(w io.Writer, format string) error {
@@ -122,10 +120,7 @@ func simulateAll(e *cli.Env, args []string, f simulateFlags) error {
 		}
 		return report.Write(w, format, r, o)
 	})
-	if !whole {
-		return cli.ExitStatus(cli.ExitNothing)
-	}
-	return nil
+	return cli.Ended(nil, whole)
 }
 
 // simulateScenarios decides the requests of scenarios.
@@ -347,12 +342,9 @@ func simulateBeside(e *cli.Env, args []string, f simulateFlags) error {
 	if len(all) == 0 {
 		return cli.Usagef("--beside %s: none of its scenarios can be drawn", f.beside)
 	}
-	if !cli.EmitEach(e, outs, func(w io.Writer, format string) error {
+	return cli.Ended(nil, cli.EmitEach(e, outs, func(w io.Writer, format string) error {
 		return report.WriteBeside(w, format, all, cli.ReportOptions(e))
-	}) {
-		return cli.ExitStatus(cli.ExitNothing)
-	}
-	return nil
+	}))
 }
 
 // decideBeside decides the requests of recorded scenarios, by the given limit or else by their own.

@@ -38,13 +38,13 @@ func StatusOf(err error) int {
 	}
 }
 
-// AfterTrouble returns the exit status of a run if something that the user asked for could not be kept or
-// printed. A FAIL and an interruption keep their status. Any other status says that nothing can be relied on.
-func AfterTrouble(status int) int {
-	if status == ExitFail || status == ExitInterrupted {
+// Ended returns the exit status of a command. If not the whole of what the user asked for was kept and printed,
+// a FAIL and an interruption keep their status, and any other status says that nothing can be relied on.
+func Ended(status error, whole bool) error {
+	if n := StatusOf(status); whole || n == ExitFail || n == ExitInterrupted {
 		return status
 	}
-	return ExitNothing
+	return ExitStatus(ExitNothing)
 }
 
 // StatusFor returns the exit status of a verdict. failOn is the flag --fail-on.

@@ -144,45 +144,40 @@ func (m *Meter) Stop() {
 	}
 }
 
-// Solo shows the progress of a scenario that is recorded alone: in one line of a terminal, or now and then in
-// a separate line. A nil Solo shows nothing.
-type Solo struct {
-	bar   *Meter
+// Bar shows how far a recording is: in one line of a terminal, or now and then in a separate line. A nil Bar
+// shows nothing.
+type Bar struct {
+	meter *Meter
 	beat  *Heartbeat
-	label string
 	// ends is when the recording ends by its plan.
 	ends time.Time
 }
 
-// NewSolo begins to show a recording that takes so long by its plan, and those after it. beat may be nil.
-func NewSolo(e *Env, beat *Heartbeat, label string, lasts, after time.Duration) *Solo {
-	return &Solo{NewMeter(e, label, lasts, after), beat, label, time.Now().Add(lasts)}
+// NewBar begins to show a recording that takes so long by its plan, and those after it. beat may be nil.
+func NewBar(e *Env, beat *Heartbeat, label string, lasts, after time.Duration) *Bar {
+	return &Bar{NewMeter(e, label, lasts, after), beat, time.Now().Add(lasts)}
 }
 
-// Update shows how far the load is.
-func (s *Solo) Update(p load.Progress) {
-	if s != nil {
-		s.bar.Update(p)
-		s.beat.recording(time.Now(), s.label, p, time.Until(s.ends))
+// Update shows how far the load is. what names it in a separate line.
+func (b *Bar) Update(what string, p load.Progress) {
+	if b != nil {
+		b.meter.Update(p)
+		b.beat.recording(time.Now(), what, p, time.Until(b.ends))
 	}
 }
 
 // Stop ends the line.
-func (s *Solo) Stop() {
-	if s != nil {
-		s.bar.Stop()
+func (b *Bar) Stop() {
+	if b != nil {
+		b.meter.Stop()
 	}
 }
 
-// Crowd shows the progress of scenarios that are recorded beside each other: in one line of a terminal, or
-// now and then in a separate line. A nil Crowd shows nothing.
+// Crowd shows the progress of scenarios that are recorded beside each other.
 type Crowd struct {
-	bar  *Meter
-	beat *Heartbeat
+	bar *Bar
 	// planned is how many requests all scenarios may send. all is the number of scenarios.
 	planned, all int
-	// ends is when the recordings end by their plans.
-	ends time.Time
 	// stop ends all recordings. It is called if nothing can be judged.
 	stop func()
 
@@ -191,11 +186,10 @@ type Crowd struct {
 	seen     map[string]load.Progress
 }
 
-// NewCrowd returns the Crowd of so many scenarios, which may together send so many requests and take so long
-// by their plans. bar and beat may be nil. stop is called once nothing can be judged.
-func NewCrowd(bar *Meter, beat *Heartbeat, planned, all int, lasts time.Duration, stop func()) *Crowd {
-	return &Crowd{bar: bar, beat: beat, planned: planned, all: all, ends: time.Now().Add(lasts), stop: stop,
-		seen: map[string]load.Progress{}}
+// NewCrowd returns the Crowd of so many scenarios, which may together send so many requests. bar may be nil.
+// stop is called once nothing can be judged.
+func NewCrowd(bar *Bar, planned, all int, stop func()) *Crowd {
+	return &Crowd{bar: bar, planned: planned, all: all, stop: stop, seen: map[string]load.Progress{}}
 }
 
 // LeastAnswers is how many answers must be neither admissions nor denials before a run ends. A target that
@@ -229,9 +223,8 @@ func (c *Crowd) Update(id string, p load.Progress) {
 	if sum.Unknown >= LeastAnswers && Mute(none, some) {
 		c.stop()
 	}
-	c.bar.Update(sum)
-	c.beat.recording(time.Now(), fmt.Sprintf("%d of %s recorded at the same time are done", c.recorded,
-		text.Plural(c.all, "scenario")), sum, time.Until(c.ends))
+	c.bar.Update(fmt.Sprintf("%d of %s recorded at the same time are done", c.recorded,
+		text.Plural(c.all, "scenario")), sum)
 }
 
 // Over counts a scenario whose recording has ended.

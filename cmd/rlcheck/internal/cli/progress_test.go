@@ -116,7 +116,7 @@ func TestACrowdStopsWhatCannotBeJudged(t *testing.T) {
 		{"denials are answers", []load.Progress{lost, lost, lost, {Denied: 7}}, false},
 	} {
 		stopped := false
-		c := NewCrowd(nil, nil, 1000, len(x.seen), 0, func() { stopped = true })
+		c := NewCrowd(nil, 1000, len(x.seen), func() { stopped = true })
 		for i, p := range x.seen[1:] {
 			c.seen[x.name+string(rune('a'+i))] = p
 		}
