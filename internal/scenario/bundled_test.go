@@ -90,7 +90,7 @@ func TestBundledScenariosKeepTheHouseRules(t *testing.T) {
 		case "invented-keys", "login-guessing":
 			partition.Kind, partition.Name = ByHeader, "X-Api-Key"
 		}
-		if s.Target.URL != Builtin || partition != defaultPartition() {
+		if s.Target.URL != Builtin || partition != newDraft("").Partition {
 			t.Errorf("%s: got target %q and partition %+v, want the defaults but for the count", name,
 				s.Target.URL, s.Partition)
 		}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -104,17 +105,10 @@ func (p *Phase) peak(partitions int) spec.Rate {
 	return spec.Rate{N: MulDiv(r.N, int64(partitions), 1, false), Per: r.Per}
 }
 
-// Excess is something that a run would take beyond a ceiling of Safety.
-type Excess struct {
-	// Phase is the name of the phase that takes it. Empty: all phases together take it.
-	Phase string
-	// What, Why and Mend are those of a tree.Problem.
-	What, Why, Mend string
-}
-
 // Excesses returns what exceeds the ceilings of Safety, with the arithmetic: of each phase in their order or,
-// if no phase does, of their sums. nil: nothing does.
-func (s *Scenario) Excesses() (out []Excess) {
+// if no phase does, of their sums. Path is the name of the phase; empty: all phases together. nil: nothing
+// does.
+func (s *Scenario) Excesses() (out tree.Errors) {
 	var requests int64
 	var lasts time.Duration
 	for i := range s.Phases {
@@ -127,43 +121,48 @@ func (s *Scenario) Excesses() (out []Excess) {
 		return out
 	}
 	if requests > int64(s.Safety.MaxRequests) {
-		out = append(out, Excess{What: "all phases", Why: fmt.Sprintf("%s, over the limit of %s",
-			text.Plural(int(requests), "request"), text.Thousands(s.Safety.MaxRequests)),
-			Mend: "shorten a phase, or raise safety.max_requests"})
+		out = append(out, s.over("", "all phases", text.Plural(int(requests), "request"),
+			text.Thousands(s.Safety.MaxRequests), "shorten a phase, or raise safety.max_requests"))
 	}
 	if lasts > s.Safety.MaxDuration {
-		out = append(out, Excess{What: "all phases", Why: fmt.Sprintf("%s, over the limit of %s",
-			text.Short(lasts), text.Short(s.Safety.MaxDuration)),
-			Mend: "shorten a phase, or raise safety.max_duration"})
+		out = append(out, s.over("", "all phases", text.Short(lasts), text.Short(s.Safety.MaxDuration),
+			"shorten a phase, or raise safety.max_duration"))
 	}
 	return out
 }
 
+// over says of a phase, or of all, that it takes more than a ceiling allows.
+func (s *Scenario) over(phase, what, takes, most, mend string) tree.Problem {
+	return tree.Problem{File: s.File, Path: phase, What: what, Why: takes + ", over the limit of " + most,
+		Mend: mend}
+}
+
 // excessesOf returns how one phase exceeds the ceilings.
-func (s *Scenario) excessesOf(p *Phase) (out []Excess) {
-	add := func(what, why, mend string) { out = append(out, Excess{p.Name, what, why, mend}) }
-	count := s.Partition.Count
+func (s *Scenario) excessesOf(p *Phase) (out tree.Errors) {
+	add := func(what, takes, most, mend string) {
+		out = append(out, s.over(p.Name, what, takes, most, mend))
+	}
+	count, most := s.Partition.Count, s.Safety
 	in := ""
 	if count > 1 {
 		in = " in " + text.Plural(count, "partition")
 	}
-	if total := p.total(count); total > int64(s.Safety.MaxRequests) {
-		add(p.size()+in, fmt.Sprintf("%s, over the limit of %s", text.Plural(int(total), "request"),
-			text.Thousands(s.Safety.MaxRequests)), "shorten the phase, or raise safety.max_requests")
+	if total := p.total(count); total > int64(most.MaxRequests) {
+		add(p.size()+in, text.Plural(int(total), "request"), text.Thousands(most.MaxRequests),
+			"shorten the phase, or raise safety.max_requests")
 		return out
 	}
-	if r := p.peak(count); r.N > 0 && s.Safety.MaxRate.Less(r) {
-		add(p.size()+in, fmt.Sprintf("%s in all, over the limit of %s", r, s.Safety.MaxRate),
+	if r := p.peak(count); r.N > 0 && most.MaxRate.Less(r) {
+		add(p.size()+in, r.String()+" in all", most.MaxRate.String(),
 			"lower the rate, or raise safety.max_rate")
 	}
-	if c := p.connections(count); c > int64(s.Safety.MaxConnections) {
-		why := fmt.Sprintf("%s at once, over the limit of %s", text.Plural(int(c), "connection"),
-			text.Thousands(s.Safety.MaxConnections))
-		add(p.size()+in, why, "send fewer requests, or raise safety.max_connections")
+	if c := p.connections(count); c > int64(most.MaxConnections) {
+		add(p.size()+in, text.Plural(int(c), "connection")+" at once", text.Thousands(most.MaxConnections),
+			"send fewer requests, or raise safety.max_connections")
 	}
-	if p.lasts() > s.Safety.MaxDuration {
-		add(p.size(), fmt.Sprintf("%s, over the limit of %s", text.Short(p.lasts()),
-			text.Short(s.Safety.MaxDuration)), "shorten the phase, or raise safety.max_duration")
+	if p.lasts() > most.MaxDuration {
+		add(p.size(), text.Short(p.lasts()), text.Short(most.MaxDuration),
+			"shorten the phase, or raise safety.max_duration")
 	}
 	return out
 }

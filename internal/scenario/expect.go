@@ -17,14 +17,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// defaultExpect is what a scenario without an expect mapping expects: no contradiction to the limit, the
-// quota measured exactly and the rate to 2 %.
-func defaultExpect() Expect {
-	exactly := Tolerance{Demanded: true}
-	return Expect{Conformance: Exact, Resolution: Resolution{Burst: exactly, Windowed: exactly,
-		Rate: Tolerance{Demanded: true, Ratio: 0.02}}}
-}
-
 // latencyDraft is the latency mapping: bounds by outcome and quantile, their lengths, and where each is
 // written.
 type latencyDraft struct {
@@ -55,7 +47,7 @@ func expectKind() kind[*draft] {
 			"Statuses that a denial should have.", func(e *draft) *[]int { return &e.Expect.DeniedStatus }),
 		key("denials", list("bounds", denialKind()), "The most denials of phases.",
 			func(e *draft) *[]claim.DenialBound { return &e.Expect.Denials }),
-		key("latency", latencyKind(), "Bounds of service times.",
+		key("latency", object("latency", latencyFields(false), nil), "Bounds of service times.",
 			func(e *draft) *latencyDraft { return &e.latency }),
 		key("slo", sloKind(), "What --slo states: bounds of service times, and of errors. A FAIL counts in "+
 			"every kind of scenario.", func(e *draft) *draft { return e }),
@@ -104,18 +96,28 @@ func toleranceKind() kind[*Tolerance] {
 		case "exact":
 			return Tolerance{Demanded: true}, "", ""
 		}
-		number, ok := strings.CutSuffix(s, "%")
-		x, isNumber := parseMultiple(number)
+		share, fits := parseShare(s)
+		_, isNumber := parseMultiple(strings.TrimSuffix(s, "%"))
 		switch {
+		case fits:
+			return Tolerance{Demanded: true, Ratio: share}, "", ""
 		case !isNumber:
 			return Tolerance{}, rule, text.Suggest(s, []string{"exact", "none"})
-		case !ok:
+		case !strings.HasSuffix(s, "%"):
 			return Tolerance{}, rule, fmt.Sprintf("write %q", s+"%")
-		case x.num > 1000*x.den || len(number) > 7:
-			return Tolerance{}, rule + ", at most 999%", ""
 		}
-		return Tolerance{Demanded: true, Ratio: float64(x.num) / float64(x.den) / 100}, "", ""
+		return Tolerance{}, rule + ", at most 999%", ""
 	})
+}
+
+// parseShare reads a percentage below 1000, such as 50% or 0.25%.
+func parseShare(s string) (share float64, ok bool) {
+	number, percent := strings.CutSuffix(s, "%")
+	x, isNumber := parseMultiple(number)
+	if !percent || !isNumber || len(number) > 7 || x.num > 1000*x.den {
+		return 0, false
+	}
+	return float64(x.num) / float64(x.den) / 100, true
 }
 
 // shareKind is the kind of a share such as 50%.
@@ -123,12 +125,10 @@ func shareKind() kind[*float64] {
 	const rule = "a share is a percentage such as 50%"
 	return textKind(rule, &jsonschema.Schema{Type: "string", Pattern: `^[0-9]{1,3}(\.[0-9]{1,3})?%$`},
 		func(s string) (float64, string, string) {
-			number, ok := strings.CutSuffix(s, "%")
-			x, isNumber := parseMultiple(number)
-			if !ok || !isNumber || len(number) > 7 || x.num > 1000*x.den {
-				return 0, rule, ""
+			if share, ok := parseShare(s); ok {
+				return share, "", ""
 			}
-			return float64(x.num) / float64(x.den) / 100, "", ""
+			return 0, rule, ""
 		})
 }
 
@@ -136,7 +136,7 @@ func retryAfterKind() kind[*claim.RetryAfterExpect] {
 	return object("retry_after", []field[*claim.RetryAfterExpect]{
 		key("honored", boolean("honored"), "A client that waited as told is admitted.",
 			func(r *claim.RetryAfterExpect) *bool { return &r.Honored }),
-		key("waits", whole("a number of waits", 1, maxRequests), "The fewest waits that must be honored; "+
+		key("waits", whole("a number of waits", 1, MaxRequests), "The fewest waits that must be honored; "+
 			"2 by default.", func(r *claim.RetryAfterExpect) *int { return &r.Waits }),
 		key("not_longer", boolean("not_longer"), "No denial states a longer wait than the limit needs.",
 			func(r *claim.RetryAfterExpect) *bool { return &r.NotLonger }),
@@ -147,13 +147,10 @@ func denialKind() kind[*claim.DenialBound] {
 	return object("a bound of denials", []field[*claim.DenialBound]{
 		key("phase", word("a phase must be named", `\S`), "The phase.",
 			func(b *claim.DenialBound) *string { return &b.Phase }).must(),
-		key("max", whole("a number of denials", 0, maxRequests), "The most denials it may have.",
+		key("max", whole("a number of denials", 0, MaxRequests), "The most denials it may have.",
 			func(b *claim.DenialBound) *int { return &b.Max }).must(),
 	}, nil)
 }
-
-// latencyKind is the kind of the latency mapping: allowed_p99: 20ms and so on.
-func latencyKind() kind[*latencyDraft] { return object("latency", latencyFields(false), nil) }
 
 // sloKind is the kind of the slo mapping: that of latency, and errors.
 func sloKind() kind[*draft] {
@@ -173,7 +170,7 @@ func sloKind() kind[*draft] {
 
 // errorsKind is the kind of a bound of errors.
 func errorsKind() kind[*[]int] {
-	number := whole("a number of errors", 0, maxRequests)
+	number := whole("a number of errors", 0, MaxRequests)
 	return kind[*[]int]{schema: number.schema, read: func(d *decoder, n *tree.Node, most *[]int) {
 		*most = []int{0}
 		number.read(d, n, &(*most)[0])
@@ -337,9 +334,14 @@ func (s *draft) checkExpected(d *decoder, expect *tree.Node) {
 		p := s.phase(name)
 		if p == nil {
 			at := expect.Get(list).Items[i].Get(key)
-			d.unknown(at.At, at.Path, "phase ", name, "the phases are "+oneOf(names), names)
+			d.unknown(at.At, at.Path, "phase ", name, "the phases are "+strings.Join(names, ", "), names)
 		}
 		return p
+	}
+	for i, b := range s.Expect.Denials {
+		if p := known("denials", i, "phase", b.Phase); p != nil {
+			s.Expect.Denials[i].Unlimited = p.Unlimited
+		}
 	}
 	for i, b := range s.Expect.Answers {
 		known("answers", i, "phase", b.Phase)

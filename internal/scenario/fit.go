@@ -198,26 +198,22 @@ func deniedIn(tl *timeline.Timeline, phase string) (n int) {
 func (s *Scenario) tooMuch() string {
 	sum, most := s.Summary(), s.Safety
 	var over []string
+	ceiling := func(exceeded bool, most, key string) {
+		if exceeded {
+			over = append(over, fmt.Sprintf("at most %s (safety.%s)", most, key))
+		}
+	}
 	var peak spec.Rate
 	for _, p := range sum.Phases {
 		if peak.Less(p.Peak) || peak.N == 0 {
 			peak = p.Peak
 		}
 	}
-	if sum.Requests > most.MaxRequests {
-		requests := text.Plural(most.MaxRequests, "request")
-		over = append(over, fmt.Sprintf("at most %s (safety.max_requests)", requests))
-	}
-	if sum.Duration > most.MaxDuration {
-		over = append(over, fmt.Sprintf("at most %s (safety.max_duration)", text.Short(most.MaxDuration)))
-	}
-	if sum.Connections > most.MaxConnections {
-		connections := text.Plural(most.MaxConnections, "connection")
-		over = append(over, fmt.Sprintf("at most %s (safety.max_connections)", connections))
-	}
-	if peak.N > 0 && most.MaxRate.Less(peak) {
-		over = append(over, fmt.Sprintf("at most %s (safety.max_rate)", most.MaxRate))
-	}
+	ceiling(sum.Requests > most.MaxRequests, text.Plural(most.MaxRequests, "request"), "max_requests")
+	ceiling(sum.Duration > most.MaxDuration, text.Short(most.MaxDuration), "max_duration")
+	ceiling(sum.Connections > most.MaxConnections, text.Plural(most.MaxConnections, "connection"),
+		"max_connections")
+	ceiling(peak.N > 0 && most.MaxRate.Less(peak), most.MaxRate.String(), "max_rate")
 	if len(over) == 0 {
 		return ""
 	}

@@ -11,7 +11,6 @@ import (
 
 // The ceilings of what a file may ask for, and the pattern of ids.
 const (
-	maxRequests    = MaxRequests
 	maxPartitions  = 1_000_000
 	maxConnections = 60_000
 	idPattern      = `^[a-z0-9]+(-[a-z0-9]+)*$`
@@ -136,18 +135,14 @@ func toldKind() kind[*Told] {
 	})
 }
 
-func defaultSafety() Safety {
-	return Safety{MaxRequests: 1_000_000, MaxRate: spec.Rate{N: 20_000, Per: time.Second},
-		MaxDuration: time.Hour, MaxConnections: 1000}
-}
-
 // safetyKind is the kind of the ceilings.
 func safetyKind() kind[*Safety] {
 	return object("safety", []field[*Safety]{
-		key("max_requests", whole("a ceiling of requests", 1, maxRequests), "The most requests of a run; "+
+		key("max_requests", whole("a ceiling of requests", 1, MaxRequests), "The most requests of a run; "+
 			"1_000_000 by default.", func(s *Safety) *int { return &s.MaxRequests }),
-		key("max_rate", rateKind(), "The highest planned rate of all partitions together; 20000/s by "+
-			"default.", func(s *Safety) *spec.Rate { return &s.MaxRate }),
+		key("max_rate", textKind("a rate is such as 100/s or 5/1m", pattern(ratePattern), parseRate),
+			"The highest planned rate of all partitions together; 20000/s by "+
+				"default.", func(s *Safety) *spec.Rate { return &s.MaxRate }),
 		key("max_duration", duration(time.Millisecond, longest), "The longest planned run; 1h by default.",
 			func(s *Safety) *time.Duration { return &s.MaxDuration }),
 		key("max_connections", whole("a ceiling of connections", 1, maxConnections),

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -40,26 +41,23 @@ type shapeKeys struct {
 }
 
 // shapes is the table of the keys of each shape. The decoder and the schema both follow it.
-func shapes() []shapeKeys {
-	return []shapeKeys{
-		{shape: timeline.AtOnce, needs: []string{"requests"}, may: []string{"clients"}},
-		{shape: timeline.Constant, needs: []string{"rate"}, oneOf: []string{"duration", "requests"}},
-		{shape: timeline.Ramp, needs: []string{"from", "to"}, oneOf: []string{"duration", "requests"}},
-		{shape: timeline.Silence, needs: []string{"duration"}},
-		{shape: timeline.Closed, needs: []string{"clients", "requests"}, may: []string{"duration"}},
-		{shape: timeline.HonorRetryAfter, needs: []string{"clients", "duration"}, may: []string{"requests"}},
-		{shape: timeline.Boundary, needs: []string{"requests"}, may: []string{"aim", "lead", "window"}},
-		{shape: timeline.Steps, needs: []string{"rates", "duration"}},
-		{shape: timeline.Poisson, needs: []string{"rate"}, oneOf: []string{"duration", "requests"}},
-		{shape: timeline.Backoff, needs: []string{"clients", "duration", "retry"}, may: []string{"requests"}},
-		{shape: timeline.Hook, needs: []string{"action"}, may: []string{"command", "timeout"}},
-	}
+var shapes = []shapeKeys{
+	{shape: timeline.AtOnce, needs: []string{"requests"}, may: []string{"clients"}},
+	{shape: timeline.Constant, needs: []string{"rate"}, oneOf: []string{"duration", "requests"}},
+	{shape: timeline.Ramp, needs: []string{"from", "to"}, oneOf: []string{"duration", "requests"}},
+	{shape: timeline.Silence, needs: []string{"duration"}},
+	{shape: timeline.Closed, needs: []string{"clients", "requests"}, may: []string{"duration"}},
+	{shape: timeline.HonorRetryAfter, needs: []string{"clients", "duration"}, may: []string{"requests"}},
+	{shape: timeline.Boundary, needs: []string{"requests"}, may: []string{"aim", "lead", "window"}},
+	{shape: timeline.Steps, needs: []string{"rates", "duration"}},
+	{shape: timeline.Poisson, needs: []string{"rate"}, oneOf: []string{"duration", "requests"}},
+	{shape: timeline.Backoff, needs: []string{"clients", "duration", "retry"}, may: []string{"requests"}},
+	{shape: timeline.Hook, needs: []string{"action"}, may: []string{"command", "timeout"}},
 }
 
-// shapeOnly are the keys that only some shapes take.
-func shapeOnly() []string {
-	return []string{"requests", "rate", "from", "to", "duration", "clients", "aim", "lead", "window", "rates",
-		"retry", "action", "command", "timeout"}
+// ofSomeShape tells whether only some shapes take a key.
+func ofSomeShape(key string) bool {
+	return slices.ContainsFunc(shapes, func(s shapeKeys) bool { return slices.Contains(s.takes(), key) })
 }
 
 // takes returns the keys that the shape takes.
@@ -67,8 +65,8 @@ func (k shapeKeys) takes() []string { return slices.Concat(k.needs, k.oneOf, k.m
 
 // phaseKind is the kind of a phase.
 func phaseKind() kind[*phaseDraft] {
-	names := make([]timeline.Shape, 0, len(shapes()))
-	for _, s := range shapes() {
+	names := make([]timeline.Shape, 0, len(shapes))
+	for _, s := range shapes {
 		names = append(names, s.shape)
 	}
 	name := word("a name has lower case letters, digits and dashes, and begins with a letter",
@@ -79,7 +77,7 @@ func phaseKind() kind[*phaseDraft] {
 			func(p *phaseDraft) *string { return &p.Name }).must(),
 		key("shape", choice("a shape", names...), "How the requests are timed.",
 			func(p *phaseDraft) *timeline.Shape { return &p.Shape }).must(),
-		key("requests", amountOf("requests", maxRequests),
+		key("requests", amountOf("requests", MaxRequests),
 			`Requests of each partition: a number, or a multiple of what a full start admits ("2x", "2x+5").`,
 			func(p *phaseDraft) *amount { return &p.requests }),
 		key("rate", speedKind(),
@@ -119,7 +117,7 @@ func phaseKind() kind[*phaseDraft] {
 		key("retry", retryKind(), "How the clients retry, until each was admitted once.",
 			func(p *phaseDraft) *retryDraft { return &p.retry }),
 	}, requestKeys(), hookKeys()), checkPhase)
-	for _, s := range shapes() {
+	for _, s := range shapes {
 		k.schema.AllOf = append(k.schema.AllOf, when("shape", string(s.shape), s.schema()))
 	}
 	return k
@@ -128,9 +126,11 @@ func phaseKind() kind[*phaseDraft] {
 // schema returns the schema of the keys that a shape takes.
 func (k shapeKeys) schema() *jsonschema.Schema {
 	s := &jsonschema.Schema{Required: k.needs, Properties: map[string]*jsonschema.Schema{}}
-	for _, name := range shapeOnly() {
-		if !slices.Contains(k.takes(), name) {
-			s.Properties[name] = never()
+	for _, other := range shapes {
+		for _, name := range other.takes() {
+			if !slices.Contains(k.takes(), name) {
+				s.Properties[name] = never()
+			}
 		}
 	}
 	if k.shape.Quiet() {
@@ -147,15 +147,17 @@ func (k shapeKeys) schema() *jsonschema.Schema {
 // checkPhase checks the keys of a phase against its shape.
 func checkPhase(d *decoder, n *tree.Node, p *phaseDraft) {
 	p.at = n
-	i := slices.IndexFunc(shapes(), func(s shapeKeys) bool { return s.shape == p.Shape })
+	i := slices.IndexFunc(shapes, func(s shapeKeys) bool { return s.shape == p.Shape })
 	if i < 0 {
 		return
 	}
-	s := shapes()[i]
+	s := shapes[i]
 	what := "a phase of shape " + string(p.Shape)
 	for _, k := range n.Keys {
-		if slices.Contains(shapeOnly(), k.Text) && !slices.Contains(s.takes(), k.Text) {
+		if ofSomeShape(k.Text) && !slices.Contains(s.takes(), k.Text) {
 			d.add(k, tree.Quote(k.Text), what+" takes "+oneOf(s.takes()), "remove it")
+		} else if p.Quiet() && slices.Contains(sending(p.Shape), k.Text) {
+			d.add(k, tree.Quote(k.Text), what+" sends nothing", "remove it")
 		}
 	}
 	d.missing(n, what, s.needs)
@@ -168,13 +170,6 @@ func checkPhase(d *decoder, n *tree.Node, p *phaseDraft) {
 	if len(s.oneOf) > 0 && given != 1 && !n.Odd {
 		d.add(n, fmt.Sprintf("%d of %s", given, strings.Join(s.oneOf, " and ")),
 			what+" has exactly one of them", "")
-	}
-	if p.Quiet() {
-		for _, k := range n.Keys {
-			if slices.Contains(sending(p.Shape), k.Text) {
-				d.add(k, tree.Quote(k.Text), what+" sends nothing", "remove it")
-			}
-		}
 	}
 	if p.Shape == timeline.Hook {
 		checkHook(d, n, p)
@@ -229,9 +224,7 @@ func commandKind() kind[*string] {
 
 // resolveHook completes a phase of shape hook.
 func (p *phaseDraft) resolveHook() {
-	if p.Event.Timeout == 0 {
-		p.Event.Timeout = defaultHookTimeout
-	}
+	p.Event.Timeout = cmp.Or(p.Event.Timeout, defaultHookTimeout)
 	if p.OwnLimit && !p.Unlimited && !p.Barred {
 		p.Event.Limit = p.Limit.String()
 	}
@@ -271,7 +264,7 @@ func retryKind() kind[*retryDraft] {
 		key("budget", whole("a budget in percent", 1, 10_000),
 			"The most retries of all clients, in percent of their first requests; a client without budget "+
 				"gives up.", func(r *retryDraft) *int { return &r.Budget }),
-		key("breaker", whole("a number of denials", 1, maxRequests), "After this many denials in a row, "+
+		key("breaker", whole("a number of denials", 1, MaxRequests), "After this many denials in a row, "+
 			"no client sends for a while.", func(r *retryDraft) *int { return &r.Breaker }),
 		key("open", wait, "How long no client sends then; 5 times base by default.",
 			func(r *retryDraft) *span { return &r.open }),
@@ -282,15 +275,9 @@ func retryKind() kind[*retryDraft] {
 func (p *phaseDraft) resolveRetry(d *decoder, b bounds) {
 	p.Retry = p.retry.Retry
 	r, n := &p.Retry, p.retry.at
-	r.Base = p.retry.base.resolve(d, n.Get("base"), b)
-	r.Max = p.retry.max.resolve(d, n.Get("max"), b)
+	r.Base = cmp.Or(p.retry.base.resolve(d, n.Get("base"), b), 100*time.Millisecond)
+	r.Max = cmp.Or(p.retry.max.resolve(d, n.Get("max"), b), 10*r.Base)
 	r.Open = p.retry.open.resolve(d, n.Get("open"), b)
-	if r.Base == 0 {
-		r.Base = 100 * time.Millisecond
-	}
-	if r.Max == 0 {
-		r.Max = 10 * r.Base
-	}
 	if r.Breaker > 0 && r.Open == 0 {
 		r.Open = 5 * r.Base
 	}

@@ -49,8 +49,7 @@ func limitKind() kind[*spec.Limit] {
 // spec reads a limit in the words of the command line.
 func (d *decoder) spec(n *tree.Node, l *spec.Limit) {
 	got, err := spec.Parse(n.Text)
-	var wrong *spec.ParseError
-	if errors.As(err, &wrong) {
+	if wrong, ok := errors.AsType[*spec.ParseError](err); ok {
 		for _, p := range wrong.Problems {
 			at := n.At
 			if at.Setting == "" && n.Literal && !n.Varied() {

@@ -3,10 +3,12 @@ package scenario
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -104,8 +106,18 @@ func read(src []byte, name string, opts ParseOptions) (*draft, error) {
 
 // newDraft returns a scenario with the defaults of all that a file need not say.
 func newDraft(name string) *draft {
-	return &draft{Scenario: Scenario{File: name, Target: defaultTarget(), Partition: defaultPartition(),
-		Denied: Denied{Status: []int{429}}, Expect: defaultExpect(), Safety: defaultSafety()}}
+	exactly := Tolerance{Demanded: true}
+	return &draft{Scenario: Scenario{
+		File: name,
+		Target: Target{URL: Builtin, Method: "GET", Timeout: 5 * time.Second, Tick: time.Millisecond,
+			RetryAfter: "seconds", Protocol: H1},
+		Partition: Partition{Kind: ByHeader, Name: "X-Api-Key", Count: 1, Fresh: true, Exclusive: true},
+		Denied:    Denied{Status: []int{429}},
+		Expect: Expect{Conformance: Exact, Resolution: Resolution{Burst: exactly, Windowed: exactly,
+			Rate: Tolerance{Demanded: true, Ratio: 0.02}}},
+		Safety: Safety{MaxRequests: 1_000_000, MaxRate: spec.Rate{N: 20_000, Per: time.Second},
+			MaxDuration: time.Hour, MaxConnections: 1000},
+	}}
 }
 
 // decode reads a scenario from the root of its tree.
@@ -136,7 +148,7 @@ func (s *draft) decode(d *decoder, root *tree.Node) {
 func (s *draft) checkCeilings(d *decoder, root *tree.Node) {
 	for _, x := range s.Excesses() {
 		at := root.Get("phases")
-		if p := s.written(x.Phase); p != nil {
+		if p := s.written(x.Path); p != nil {
 			at = p.at
 		}
 		d.add(at, x.What, x.Why, x.Mend)
@@ -145,11 +157,10 @@ func (s *draft) checkCeilings(d *decoder, root *tree.Node) {
 
 // written returns the phase of the file with the name, or nil.
 func (s *draft) written(name string) *phaseDraft {
-	i := slices.IndexFunc(s.phases, func(p phaseDraft) bool { return p.Name == name })
-	if i < 0 {
-		return nil
+	if i := slices.IndexFunc(s.phases, func(p phaseDraft) bool { return p.Name == name }); i >= 0 {
+		return &s.phases[i]
 	}
-	return &s.phases[i]
+	return nil
 }
 
 // promise adds promises of the target that the caller knows. The embedded target promises everything, so that
@@ -173,8 +184,7 @@ func secrets(root *tree.Node) []string {
 	for _, p := range root.Get("phases").Children() {
 		nodes = append(nodes, p.Get("header").Children()...)
 	}
-	var all []string
-	var found []string
+	var all, found []string
 	for _, n := range append(nodes, target.Get("body")) {
 		found = append(found, n.Secrets()...)
 	}

@@ -18,10 +18,6 @@ const (
 // inner returns a pattern without its ends, for use in another pattern.
 func inner(pattern string) string { return pattern[1 : len(pattern)-1] }
 
-func defaultPartition() Partition {
-	return Partition{Kind: ByHeader, Name: "X-Api-Key", Count: 1, Fresh: true, Exclusive: true}
-}
-
 // isPartitionKind tells whether a key of the partition mapping names a kind.
 func isPartitionKind(key string) bool {
 	all := []PartitionKind{ByHeader, ByAddress, ByPath, ByQuery, ByCookie, ByBody, ByNone}

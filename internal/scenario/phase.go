@@ -62,7 +62,6 @@ type Phase struct {
 	// Retry is how the clients of a backoff phase retry. Event is what happens in a hook phase.
 	Retry timeline.Retry
 	Event timeline.Event
-
 	// Among is how many partitions take part, 0 for all.
 	Among int
 }

@@ -22,9 +22,6 @@ type phaseLimit struct {
 	zero  bool
 }
 
-// given tells whether the phase has a limit of its own.
-func (l phaseLimit) given() bool { return l.none || l.zero || l.times.num > 0 || len(l.own) > 0 }
-
 // timesPattern is a multiple of a limit.
 var timesPattern = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3})?x$`)
 
@@ -51,7 +48,8 @@ func phaseLimitKind() kind[*phaseLimit] {
 // resolveLimit completes the limit of a phase.
 func (p *phaseDraft) resolveLimit(s *Scenario) {
 	l := p.limit
-	p.Limit, p.OwnLimit, p.Unlimited, p.Barred = s.Limit, l.given(), l.none, l.zero
+	p.Limit, p.Unlimited, p.Barred = s.Limit, l.none, l.zero
+	p.OwnLimit = l.none || l.zero || l.times.num > 0 || len(l.own) > 0
 	switch {
 	case len(l.own) > 0:
 		p.Limit = l.own

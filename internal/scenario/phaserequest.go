@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -60,14 +59,7 @@ func (s *draft) checkRequests(d *decoder) {
 	limits := map[string]*phaseDraft{}
 	for i := range s.phases {
 		p := &s.phases[i]
-		if n := p.at.Get("header"); n != nil && s.Partition.Kind == ByHeader {
-			for _, k := range n.Keys {
-				if strings.EqualFold(k.Text, s.Partition.Name) {
-					d.add(k, tree.Quote(k.Text), "this field holds the key of the client",
-						"remove it here, or write client")
-				}
-			}
-		}
+		s.checkKeyField(d, p.at.Get("header"), "remove it here, or write client")
 		if p.Unnamed = p.Unnamed || p.EmptyKey; p.Unnamed {
 			checkUnnamed(d, p)
 		}

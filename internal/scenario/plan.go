@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -18,11 +17,7 @@ import (
 // take turns, and the same seed gives the same schedule. If something exceeds a ceiling of Safety, nothing is
 // planned, and the error is a tree.Errors without lines.
 func (s *Scenario) Plan(run string, seed uint64) (*timeline.Schedule, error) {
-	var over tree.Errors
-	for _, x := range s.Excesses() {
-		over = append(over, tree.Problem{File: s.File, Path: x.Phase, What: x.What, Why: x.Why, Mend: x.Mend})
-	}
-	if len(over) > 0 {
+	if over := s.Excesses(); len(over) > 0 {
 		return nil, over
 	}
 	if !s.Partition.Fresh {
@@ -174,20 +169,12 @@ func (p *Phase) times(pl *planner) func(k int) time.Duration {
 		return p.randomTimes(pl)
 	case timeline.Steps:
 		return p.stepTimes()
-	default:
-		return p.due
-	}
-}
-
-// due returns when request k of a partition is due.
-func (p *Phase) due(k int) time.Duration {
-	switch p.Shape {
 	case timeline.Constant:
-		return spaced(k, p.Rate)
+		return func(k int) time.Duration { return spaced(k, p.Rate) }
 	case timeline.Ramp:
-		return rampAt(p.From, p.To, p.Duration, k)
+		return func(k int) time.Duration { return rampAt(p.From, p.To, p.Duration, k) }
 	default:
-		return 0
+		return func(int) time.Duration { return 0 }
 	}
 }
 

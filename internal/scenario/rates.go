@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"math"
+	"slices"
 	"sort"
 	"time"
 
@@ -65,7 +66,7 @@ func (p *Phase) randomTimes(pl *planner) func(k int) time.Duration {
 	for i := range times {
 		times[i] = time.Duration(pl.random.Int64N(int64(p.Duration) + 1))
 	}
-	sort.Slice(times, func(i, j int) bool { return times[i] < times[j] })
+	slices.Sort(times)
 	times = append(times, p.Duration)
 	return func(k int) time.Duration { return times[k] }
 }
@@ -76,7 +77,11 @@ func (p *Phase) randomTimes(pl *planner) func(k int) time.Duration {
 func (p *Phase) Complete() {
 	switch p.Shape {
 	case timeline.Constant, timeline.Poisson:
-		p.completeConstant()
+		if p.Rate.N > 0 && p.Duration > 0 {
+			p.Requests = within(p.Duration, p.Rate)
+		} else if p.Rate.N > 0 {
+			p.Duration = time.Duration(MulDiv(int64(p.Requests), int64(p.Rate.Per), p.Rate.N, true))
+		}
 	case timeline.Ramp:
 		p.completeRamp()
 	case timeline.Steps:
@@ -85,17 +90,6 @@ func (p *Phase) Complete() {
 			p.Requests = min(p.Requests+p.step(i), math.MaxInt32)
 		}
 	}
-}
-
-func (p *Phase) completeConstant() {
-	if p.Rate.N == 0 {
-		return
-	}
-	if p.Duration > 0 {
-		p.Requests = within(p.Duration, p.Rate)
-		return
-	}
-	p.Duration = time.Duration(MulDiv(int64(p.Requests), int64(p.Rate.Per), p.Rate.N, true))
 }
 
 // longestRamp is longer than every ceiling of a duration.

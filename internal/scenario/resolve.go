@@ -73,12 +73,8 @@ func (p *phaseDraft) resolveBoundary(d *decoder, b bounds) {
 	if p.Aim = p.aim; p.Aim == "" || p.Aim == aimAuto {
 		p.Aim = aimOf(p.Limit)
 	}
-	if p.Window = p.window.resolve(d, n.Get("window"), b); p.Window == 0 {
-		p.Window = windowOf(p.Limit)
-	}
-	if p.Lead = p.lead.resolve(d, n.Get("lead"), b); p.Lead == 0 {
-		p.Lead = min(defaultLead, p.Window/10)
-	}
+	p.Window = cmp.Or(p.window.resolve(d, n.Get("window"), b), windowOf(p.Limit))
+	p.Lead = cmp.Or(p.lead.resolve(d, n.Get("lead"), b), min(defaultLead, p.Window/10))
 	if at := n.Get("lead"); at != nil && p.Lead > p.Window/2 {
 		d.add(at, "lead "+text.Short(p.Lead), "it is at most half of the window of "+
 			text.Short(p.Window), "")
@@ -142,12 +138,12 @@ func (a amount) resolve(d *decoder, n *tree.Node, b bounds, cost int64) int {
 	case total < 1:
 		d.add(n, tree.Quote(n.Text), fmt.Sprintf("with a limit that admits %d at once that is %d "+
 			"requests, and a phase sends at least 1", b.full, total), "")
-	case total > maxRequests && d.lenient: // it does not fit
-		return maxRequests + 1
-	case total > maxRequests:
+	case total > MaxRequests && d.lenient: // it does not fit
+		return MaxRequests + 1
+	case total > MaxRequests:
 		d.add(n, tree.Quote(n.Text), fmt.Sprintf("with a limit that admits %d at once that is over %d "+
-			"requests", b.full, maxRequests), "")
-		return maxRequests
+			"requests", b.full, MaxRequests), "")
+		return MaxRequests
 	}
 	return int(total)
 }
@@ -202,33 +198,24 @@ func clampCount(f float64) int { return int(max(1, min(f, math.MaxInt32))) }
 // checkTogether reports parts of a scenario that contradict each other. It also tells the expectations what
 // they need to know of the phases.
 func (s *draft) checkTogether(d *decoder, root *tree.Node) {
-	names := s.checkNames(d)
+	s.checkNames(d)
 	if !slices.ContainsFunc(s.Phases, func(p Phase) bool { return !p.Quiet() }) {
 		d.add(root.Get("phases"), "no requests", "a scenario sends at least one request", "")
 	}
 	s.checkRequests(d)
 	expect := root.Get("expect")
-	for i, b := range s.Expect.Denials {
-		if names[b.Phase] == nil {
-			at := expect.Get("denials").Items[i].Get("phase")
-			d.unknown(at.At, at.Path, "phase ", b.Phase,
-				"the phases are "+strings.Join(phaseNames(s.Phases), ", "), phaseNames(s.Phases))
-			continue
-		}
-		s.Expect.Denials[i].Unlimited = s.phase(b.Phase).Unlimited
-	}
 	s.checkExpected(d, expect)
 	for i := range s.Phases {
 		s.expectOf(&s.Phases[i])
 	}
 	s.Expect.Counted = s.countedPhases()
 	s.checkNeeded(d, expect)
-	s.checkPartitionField(d, root)
+	s.checkKeyField(d, root.Get("target").Get("header"),
+		"remove it here, or with this one key take partition none")
 }
 
-// checkNames reports phases with the same name, and phases to an origin that does not exist. It returns where
-// each name stands.
-func (s *draft) checkNames(d *decoder) map[string]*tree.Node {
+// checkNames reports phases with the same name, and phases to an origin that does not exist.
+func (s *draft) checkNames(d *decoder) {
 	names := make(map[string]*tree.Node, len(s.Phases))
 	for i := range s.phases {
 		p := &s.phases[i]
@@ -252,7 +239,6 @@ func (s *draft) checkNames(d *decoder) map[string]*tree.Node {
 				" have that name", "")
 		}
 	}
-	return names
 }
 
 // expectOf notes what a phase means for the expectations.
@@ -300,26 +286,22 @@ func (s *draft) checkNeeded(d *decoder, expect *tree.Node) {
 	}
 }
 
-// checkPartitionField reports a header field of all requests that is also the field of the client's key.
-func (s *draft) checkPartitionField(d *decoder, root *tree.Node) {
-	n := root.Get("target").Get("header")
-	if n == nil || s.Partition.Kind != ByHeader {
+// checkKeyField reports a header field that is also the field of the client's key.
+func (s *draft) checkKeyField(d *decoder, header *tree.Node, mend string) {
+	if header == nil || s.Partition.Kind != ByHeader {
 		return
 	}
-	for _, k := range n.Keys {
+	for _, k := range header.Keys {
 		if strings.EqualFold(k.Text, s.Partition.Name) {
-			d.add(k, tree.Quote(k.Text), "this field holds the key of the client",
-				"remove it here, or with this one key take partition none")
+			d.add(k, tree.Quote(k.Text), "this field holds the key of the client", mend)
 		}
 	}
 }
 
 // phase returns the phase with the name, or nil.
 func (s *draft) phase(name string) *Phase {
-	for i := range s.Phases {
-		if s.Phases[i].Name == name {
-			return &s.Phases[i]
-		}
+	if i := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Name == name }); i >= 0 {
+		return &s.Phases[i]
 	}
 	return nil
 }

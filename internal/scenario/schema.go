@@ -22,16 +22,11 @@ func Schema() ([]byte, error) {
 	s.Title = "rlcheck scenario"
 	s.Description = "What to send to a rate limited endpoint, under which limit, and what to expect of its " +
 		"answers."
-	raw, err := json.Marshal(s)
+	out, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("scenario schema: %w", err)
 	}
-	var out bytes.Buffer
-	if err := json.Indent(&out, raw, "", "  "); err != nil {
-		return nil, fmt.Errorf("scenario schema: %w", err)
-	}
-	out.WriteByte('\n')
-	return out.Bytes(), nil
+	return append(out, '\n'), nil
 }
 
 //go:embed template.yaml

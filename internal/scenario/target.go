@@ -14,11 +14,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
-func defaultTarget() Target {
-	return Target{URL: Builtin, Method: "GET", Timeout: 5 * time.Second,
-		Tick: time.Millisecond, RetryAfter: "seconds", Protocol: H1}
-}
-
 // targetKind is the kind of the target mapping.
 func targetKind() kind[*Target] {
 	return object("a target", []field[*Target]{
@@ -47,8 +42,8 @@ func targetKind() kind[*Target] {
 			"by default the address of the connection.", func(t *Target) *string { return &t.ClientAddress }),
 		key("insecure", boolean("insecure"), "Accept any TLS certificate.",
 			func(t *Target) *bool { return &t.Insecure }),
-		key("protocol", protocolKind(), "h1 (HTTP/1.1) by default, or h2: HTTP/2, with TLS by ALPN, else "+
-			"by prior knowledge.", func(t *Target) *Protocol { return &t.Protocol }),
+		key("protocol", choice("a protocol", H1, H2), "h1 (HTTP/1.1) by default, or h2: HTTP/2, with TLS "+
+			"by ALPN, else by prior knowledge.", func(t *Target) *Protocol { return &t.Protocol }),
 		key("unix_socket", word("a socket is a path", `\S`), "The path of a Unix socket to connect to "+
 			"instead of url's host.", func(t *Target) *string { return &t.UnixSocket }),
 		key("proxy", proxyKind(), "An HTTP proxy: http://HOST:PORT. Proxy variables of the environment "+
@@ -61,8 +56,6 @@ func targetKind() kind[*Target] {
 		}
 	})
 }
-
-func protocolKind() kind[*Protocol] { return choice("a protocol", H1, H2) }
 
 // proxyKind is the kind of the URL of a proxy.
 func proxyKind() kind[*string] {
@@ -155,11 +148,9 @@ func parseURL(s string) (string, string, string) {
 	return s, "", ""
 }
 
-// notForFiles returns the header fields that the generator writes itself.
-func notForFiles() []string {
-	return []string{"connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer",
-		"keep-alive", "proxy-connection"}
-}
+// notForFiles are the header fields that the generator writes itself.
+var notForFiles = []string{"connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer",
+	"keep-alive", "proxy-connection"}
 
 // headerKind is the kind of header fields: a mapping of names to values, both as HTTP allows them.
 func headerKind() kind[*map[string]string] {
@@ -178,7 +169,7 @@ func headerKind() kind[*map[string]string] {
 				name.read(d, k, &got)
 				switch {
 				case !d.wants(v, tree.Scalar, "a field value is text"):
-				case slices.Contains(notForFiles(), strings.ToLower(k.Text)):
+				case slices.Contains(notForFiles, strings.ToLower(k.Text)):
 					d.add(k, tree.Quote(k.Text), "rlcheck writes this field itself", "remove it")
 				case !v.IsText():
 					d.add(v, v.Describe(), "a field value is text, and YAML reads this as something else",

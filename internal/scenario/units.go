@@ -82,13 +82,15 @@ func pattern(p string) *jsonschema.Schema {
 	return &jsonschema.Schema{Type: "string", Pattern: p, MinLength: &one}
 }
 
-// rule returns the rule and the mend of an error of package spec.
+// rule returns the rule and the mend of an error of package spec, which may be nil.
 func rule(err error) (why, mend string) {
-	var p *spec.Problem
-	if errors.As(err, &p) {
+	if p, ok := errors.AsType[*spec.Problem](err); ok {
 		return p.Why, p.Mend
 	}
-	return err.Error(), ""
+	if err != nil {
+		why = err.Error()
+	}
+	return why, ""
 }
 
 // parseDuration reads an absolute duration between two bounds.
@@ -165,18 +167,11 @@ func speedKind() kind[*speed] {
 		})
 }
 
+// parseRate reads an absolute rate.
 func parseRate(s string) (spec.Rate, string, string) {
 	r, err := spec.ParseRate(s)
-	if err != nil {
-		why, mend := rule(err)
-		return r, why, mend
-	}
-	return r, "", ""
-}
-
-// rateKind is the kind of an absolute rate.
-func rateKind() kind[*spec.Rate] {
-	return textKind("a rate is such as 100/s or 5/1m", pattern(ratePattern), parseRate)
+	why, mend := rule(err)
+	return r, why, mend
 }
 
 // amountKind is the kind of a number of requests: a whole number, or "2x", "2x+2".

@@ -17,27 +17,25 @@ func (s *Scenario) Unmet() string {
 	if s.Lacks != "" {
 		return s.Lacks
 	}
-	if why := s.unsuited(); why != "" {
-		return why
-	}
-	if priced := func(p Phase) bool { return p.Priced || p.Vary.IsCost() }; s.Cost.Each > 0 &&
-		slices.ContainsFunc(s.Phases, priced) {
-		return fmt.Sprintf("its requests state costs of their own, and each costs %d", s.Cost.Each)
-	}
-	if why := s.backTooSoon(); why != "" {
-		return why
-	}
-	if why := s.unmetPhase(); why != "" {
-		return why
-	}
-	if why := s.fewKeys(); why != "" {
-		return why
+	for _, lack := range []func() string{s.unsuited, s.pricedTwice, s.backTooSoon, s.unmetPhase, s.fewKeys} {
+		if why := lack(); why != "" {
+			return why
+		}
 	}
 	if s.Target.Origin == "" || (s.Target.Origin == Builtin) == (s.Target.URL == Builtin) {
 		return ""
 	}
 	return fmt.Sprintf("target.origin is %q and target.url is %q: they are a proxy and what stands behind "+
 		"it (set target.origin too)", s.Target.Origin, s.Target.URL)
+}
+
+// pricedTwice says that requests have two costs. Empty: they have not.
+func (s *Scenario) pricedTwice() string {
+	priced := func(p Phase) bool { return p.Priced || p.Vary.IsCost() }
+	if s.Cost.Each == 0 || !slices.ContainsFunc(s.Phases, priced) {
+		return ""
+	}
+	return fmt.Sprintf("its requests state costs of their own, and each costs %d", s.Cost.Each)
 }
 
 // unmetPhase says which phase needs a command, or that phases need limits that the target has. Empty: no

@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"slices"
@@ -133,7 +134,7 @@ func fieldsOf(a timeline.Attribute) []string {
 func (s *draft) already(p *Phase) string {
 	switch p.Vary {
 	case timeline.MethodHead, timeline.MethodPost, timeline.MethodOptions:
-		if s.methodOf(p) == strings.ToUpper(string(p.Vary)) {
+		if cmp.Or(p.Method, s.Target.Method) == strings.ToUpper(string(p.Vary)) {
 			return "this method"
 		}
 	case timeline.Content, timeline.Chunked:
@@ -150,14 +151,6 @@ func (s *draft) already(p *Phase) string {
 		}
 	}
 	return ""
-}
-
-// methodOf returns the method of the requests of a phase.
-func (s *draft) methodOf(p *Phase) string {
-	if p.Method != "" {
-		return p.Method
-	}
-	return s.Target.Method
 }
 
 // mootPath says why a path has no other spelling. Empty: it has one.

@@ -3,6 +3,7 @@ package tree
 import (
 	"encoding/base64"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -42,7 +43,7 @@ func expand(s string, env Env) expansion {
 				mend: `write "$${" for the two characters themselves`}
 		}
 		name, fallback, hasFallback := strings.Cut(inside, ":-")
-		if !isVariable(name) {
+		if !variable.MatchString(name) {
 			return expansion{bad: "${" + inside + "}", why: "a variable is written ${NAME} or ${NAME:-TEXT}",
 				mend: `write "$${" for the two characters themselves`}
 		}
@@ -67,16 +68,8 @@ func expand(s string, env Env) expansion {
 	return x
 }
 
-// isVariable tells whether s is a name of letters, digits and underscores that does not begin with a digit.
-func isVariable(s string) bool {
-	for i, r := range s {
-		letter := r == '_' || 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z'
-		if !letter && (i == 0 || r < '0' || r > '9') {
-			return false
-		}
-	}
-	return s != ""
-}
+// variable matches the name of a variable.
+var variable = regexp.MustCompile(`^[A-Za-z_][0-9A-Za-z_]*$`)
 
 // Secrets returns the texts of n that no report may show: the values of the environment in it. If n is
 // secret, it is all of its text, and the parts that a target may repeat. n may be nil. A value may come more

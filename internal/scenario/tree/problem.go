@@ -1,7 +1,9 @@
 package tree
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 )
@@ -76,29 +78,18 @@ func (e Errors) Err() error {
 // were found.
 func (e Errors) Sort() {
 	slices.SortStableFunc(e, func(a, b Problem) int {
-		switch {
-		case a.Line == 0 && b.Line == 0:
-			return 0
-		case a.Line == 0:
-			return 1
-		case b.Line == 0:
-			return -1
-		case a.Line != b.Line:
-			return a.Line - b.Line
-		default:
-			return a.Col - b.Col
-		}
+		const last = math.MaxInt
+		return cmp.Or(cmp.Compare(cmp.Or(a.Line, last), cmp.Or(b.Line, last)), cmp.Compare(a.Col, b.Col))
 	})
 }
 
 // clip shortens a text from outside, so that a message stays one line.
 func clip(s string) string {
 	const most = 60
-	r := []rune(s)
-	if len(r) <= most {
-		return s
+	if r := []rune(s); len(r) > most {
+		return string(r[:most]) + "..."
 	}
-	return string(r[:most]) + "..."
+	return s
 }
 
 // Quote returns s clipped and in quotes.

@@ -47,11 +47,6 @@ func (s Setting) source() string {
 	return clip("--set " + s.Path + "=" + s.Value)
 }
 
-// problem returns a mistake of the setting.
-func (s Setting) problem(path, what, why, mend string) Problem {
-	return Problem{File: s.source(), Path: path, What: what, Why: why, Mend: mend}
-}
-
 // steps returns the keys that lead from the root to the value.
 func (s Setting) steps(root *Node) []string {
 	steps := strings.Split(s.Path, ".")
@@ -84,7 +79,8 @@ func (s Setting) Apply(root *Node) Errors {
 		path := strings.Join(steps[:i+1], ".")
 		slot, why := at.Slot(step, value.At)
 		if slot == nil {
-			return Errors{s.problem(path, Quote(step), why, text.Suggest(step, at.names()))}
+			return Errors{{File: s.source(), Path: path, What: Quote(step), Why: why,
+				Mend: text.Suggest(step, at.names())}}
 		}
 		if i == len(steps)-1 {
 			if s.Unset && !(*slot).IsNull() {
@@ -143,15 +139,10 @@ func (n *Node) Slot(step string, at Position) (slot **Node, why string) {
 
 // leaveOut removes the child in slot. An empty list, or null, stands for a missing key.
 func (n *Node) leaveOut(slot **Node) {
-	for i := range n.Items {
-		if &n.Items[i] != slot {
-			continue
-		}
-		n.Items = slices.Delete(n.Items, i, i+1)
-		if n.Form == Mapping {
-			n.Keys = slices.Delete(n.Keys, i, i+1)
-		}
-		return
+	i := slices.Index(n.Items, *slot)
+	n.Items = slices.Delete(n.Items, i, i+1)
+	if n.Form == Mapping {
+		n.Keys = slices.Delete(n.Keys, i, i+1)
 	}
 }
 

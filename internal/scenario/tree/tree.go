@@ -293,13 +293,13 @@ func (t *treeBuilder) convertPairs(n *Node, y *yaml.Node, depth int) {
 	}
 }
 
+// plainKey matches a key that is a plain word.
+var plainKey = regexp.MustCompile(`^[0-9A-Za-z_-]*$`)
+
 // join adds a key to a path. A key that is not a plain word is quoted.
 func join(path, key string) string {
-	for _, r := range key {
-		if r != '_' && r != '-' && (r < '0' || r > '9') && (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') {
-			key = Quote(key)
-			break
-		}
+	if !plainKey.MatchString(key) {
+		key = Quote(key)
 	}
 	key = clip(key)
 	if path == "" {
@@ -311,8 +311,8 @@ func join(path, key string) string {
 // loadProblem turns an error of the YAML library into a problem with a position inside the file.
 func (t *treeBuilder) loadProblem(err error) Problem {
 	p := Problem{File: t.file, Line: 1, Col: 1, What: "not YAML", Why: err.Error()}
-	var le *yaml.LoadError
-	if !errors.As(err, &le) {
+	le, ok := errors.AsType[*yaml.LoadError](err)
+	if !ok {
 		return p
 	}
 	p.Why = le.Message

@@ -38,8 +38,8 @@ func StatusOf(err error) int {
 	}
 }
 
-// Ended returns the exit status of a command. If not the whole of what the user asked for was kept and printed,
-// a FAIL and an interruption keep their status, and any other status says that nothing can be relied on.
+// Ended returns the exit status of a command. If something that the user asked for could not be kept or
+// printed, a FAIL and an interruption keep their status. Any other status says that nothing can be relied on.
 func Ended(status error, whole bool) error {
 	if n := StatusOf(status); whole || n == ExitFail || n == ExitInterrupted {
 		return status
