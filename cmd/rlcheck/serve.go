@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,7 +20,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
-	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -158,15 +156,16 @@ func serveLimit(e *cli.Env, f serveFlags) error {
 	if o.Store, err = lab.OpenStore(f.redis); err != nil {
 		return err
 	}
-	if err := checkFault(f.fault, false); err != nil {
-		return err
+	fault, err := lab.FindFault(f.fault, false)
+	if err != nil {
+		return cli.Usagef("--%w", err)
 	}
 	t, err := lab.New(o)
 	if err != nil {
 		return err
 	}
 	defer t.Close()
-	if why := f.unshown(); why != "" {
+	if why := f.unshown(fault.Wants()); why != "" {
 		e.Say.Notef("--fault %s: the fault will not show: %s", f.fault, why)
 	}
 	var also []string
@@ -194,13 +193,8 @@ func serveLimit(e *cli.Env, f serveFlags) error {
 }
 
 // unshown says what the target lacks to show its fault, and how to get it. Empty: nothing.
-func (f serveFlags) unshown() string {
-	all := lab.Faults()
-	i := slices.IndexFunc(all, func(x lab.Fault) bool { return x.Name == f.fault && !x.Proxy })
-	if i < 0 {
-		return ""
-	}
-	switch wants := all[i].Wants(); {
+func (f serveFlags) unshown(wants lab.Want) string {
+	switch {
 	case wants == lab.WantAddresses && f.client == "":
 		return "nothing tells the server the addresses of clients (add --client-address X-Forwarded-For)"
 	case wants == lab.WantRule && len(f.rules) == 0:
@@ -282,31 +276,6 @@ func listFaults(e *cli.Env, proxyOnly bool) error {
 	return nil
 }
 
-// checkFault refuses the name of a fault that the target, or the proxy, does not have.
-func checkFault(name string, proxy bool) error {
-	if name == "" {
-		return nil
-	}
-	command := map[bool]string{false: "serve", true: "proxy"}
-	var names []string
-	for _, f := range lab.Faults() {
-		switch {
-		case f.Name == name && f.Proxy == proxy:
-			return nil
-		case f.Name == name:
-			return cli.Usagef("--fault %q: that fault belongs to rlcheck %s (rlcheck %s --fault %s)", name,
-				command[!proxy], command[!proxy], name)
-		case f.Proxy == proxy:
-			names = append(names, f.Name)
-		}
-	}
-	hint := text.Suggest(name, names)
-	if hint == "" {
-		hint = "rlcheck " + command[proxy] + " --fault list shows all faults"
-	}
-	return cli.Usagef("--fault %q: there is no such fault%s", name, cli.Mend(hint))
-}
-
 // proxyFlags are the flags of `rlcheck proxy`.
 type proxyFlags struct {
 	upstream, addr, fault string
@@ -368,8 +337,8 @@ func serveProxy(e *cli.Env, f proxyFlags) error {
 		}
 		o.Status[from] = to
 	}
-	if err := checkFault(f.fault, true); err != nil {
-		return err
+	if _, err := lab.FindFault(f.fault, true); err != nil {
+		return cli.Usagef("--%w", err)
 	}
 	h, err := lab.NewProxy(f.fault, o)
 	if err != nil {

@@ -22,8 +22,11 @@ func TestAFaultThatCannotShowIsTold(t *testing.T) {
 		{serveFlags{}, []string{"burst-off-by-one", "status-503", "key-by-path", "keys-shared"}},
 	} {
 		for _, name := range x.faults {
-			x.with.fault = name
-			silent, plain := x.with.unshown() == "", serveFlags{fault: name}.unshown() == ""
+			fault, err := lab.FindFault(name, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			silent, plain := x.with.unshown(fault.Wants()) == "", serveFlags{}.unshown(fault.Wants()) == ""
 			needs := x.with.client+x.with.control+x.with.redis != "" || x.with.rules != nil
 			if !silent || plain == needs {
 				t.Errorf("%s: got silent %t with what it needs and %t without", name, silent, plain)

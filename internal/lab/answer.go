@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"fmt"
 	"net/http"
 	"strconv"
 	"sync/atomic"
@@ -43,10 +42,10 @@ func (a *answer) render() {
 		a.status = a.target.opts.DenyStatus
 		a.body, a.typ = a.denial()
 		a.header["Cache-Control"] = noStore
-		if a.target.dialect.retryAfter && a.ruling.RetryAfter != reference.Never {
+		if a.target.speaks(RetryAfterField) && a.ruling.RetryAfter != reference.Never {
 			a.setRetryAfter(a.wait())
 		}
-		if a.target.dialect.retryAfterMS && a.ruling.RetryAfter != reference.Never {
+		if a.target.speaks(RetryAfterMS) && a.ruling.RetryAfter != reference.Never {
 			a.header["Retry-After-Ms"] = []string{strconv.FormatInt(max(1, ceilMS(a.wait())), 10)}
 		}
 	}
@@ -83,20 +82,20 @@ func (a *answer) setRetryAfter(d time.Duration) {
 func (a *answer) setQuota(remaining int64, reset time.Duration) {
 	t, left := a.target, strconv.FormatInt(remaining, 10)
 	seconds := strconv.FormatInt(ceilSeconds(reset), 10)
-	if t.dialect.x || t.dialect.xDelta {
+	if t.speaks(XRateLimit) || t.speaks(XRateLimitDelta) {
 		a.header["X-Ratelimit-Limit"] = t.facts.limit
 		a.header["X-Ratelimit-Remaining"] = []string{left}
 		a.header["X-Ratelimit-Reset"] = []string{seconds}
 	}
-	if t.dialect.x {
+	if t.speaks(XRateLimit) {
 		a.header["X-Ratelimit-Reset"] = []string{strconv.FormatInt(ceilSeconds(a.now+reset), 10)}
 	}
-	if t.dialect.legacy {
+	if t.speaks(RateLimitLegacy) {
 		a.header["Ratelimit-Limit"] = t.facts.limit
 		a.header["Ratelimit-Remaining"] = []string{left}
 		a.header["Ratelimit-Reset"] = []string{seconds}
 	}
-	if t.dialect.draft {
+	if t.speaks(RateLimitDraft) {
 		a.header["Ratelimit-Policy"] = t.facts.policy
 		a.header["Ratelimit"] = []string{t.facts.item + ";r=" + left + ";t=" + seconds}
 	}
@@ -187,20 +186,6 @@ const (
 
 // problemTypes is the beginning of the draft's problem types.
 const problemTypes = "https://iana.org/assignments/http-problem-types#"
-
-// complete returns the body, DenyQuotaExceeded for an empty one. Another word is an error.
-func (b DenyBody) complete() (DenyBody, error) {
-	switch b {
-	case "":
-		return DenyQuotaExceeded, nil
-	case DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyJSON, DenyRetryInfo, DenyText,
-		DenyEmpty:
-		return b, nil
-	}
-	return b, fmt.Errorf("target: body of a denial %q: it is %q, %q, %q, %q, %q, %q or %q",
-		b, DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage, DenyJSON, DenyRetryInfo, DenyText,
-		DenyEmpty)
-}
 
 // title returns the title of the problem type b.
 func (b DenyBody) title() string {

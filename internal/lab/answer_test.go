@@ -227,7 +227,7 @@ func TestOptionErrors(t *testing.T) {
 	for want, o := range map[string]Options{
 		`did you mean "ratelimit-draft"`: {Limit: limit, Dialect: []Dialect{"ratelimit-drafts"}},
 		"it stands alone":                {Limit: limit, Dialect: []Dialect{None, XRateLimit}},
-		`it is "seconds" or "date"`:      {Limit: limit, RetryAfter: "minutes"},
+		`it is one of "seconds", "date"`: {Limit: limit, RetryAfter: "minutes"},
 		"a final status is 200 to 599":   {Limit: limit, DenyStatus: 99},
 		"needs at least one policy":      {},
 	} {

@@ -1,12 +1,15 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Dialect names a group of header fields that state a client's quota.
@@ -45,55 +48,35 @@ const (
 	RetryAfterDate    = "date"
 )
 
-// dialects is a set of dialects.
-type dialects struct{ x, xDelta, draft, legacy, openAI, anthropic, retryAfter, retryAfterMS bool }
+// dialects are all dialects.
+var dialects = []Dialect{XRateLimit, XRateLimitDelta, RateLimitDraft, RateLimitLegacy, OpenAI, Anthropic,
+	RetryAfterField, RetryAfterMS, None}
 
-// Dialects returns all dialects.
-func Dialects() []Dialect {
-	return []Dialect{XRateLimit, XRateLimitDelta, RateLimitDraft, RateLimitLegacy, OpenAI, Anthropic,
-		RetryAfterField, RetryAfterMS, None}
-}
-
-// dialectsOf returns the set of ds.
-func dialectsOf(ds []Dialect) (dialects, error) {
-	var set dialects
+// checkDialects refuses unknown dialects, and those that exclude each other.
+func checkDialects(ds []Dialect) error {
 	for _, d := range ds {
-		switch d {
-		case XRateLimit:
-			set.x = true
-		case XRateLimitDelta:
-			set.xDelta = true
-		case RateLimitDraft:
-			set.draft = true
-		case RateLimitLegacy:
-			set.legacy = true
-		case OpenAI:
-			set.openAI = true
-		case Anthropic:
-			set.anthropic = true
-		case RetryAfterField:
-			set.retryAfter = true
-		case RetryAfterMS:
-			set.retryAfterMS = true
-		case None:
-			if len(ds) > 1 {
-				return set, fmt.Errorf("target: dialect %q: it stands alone", None)
-			}
-		default:
+		if !slices.Contains(dialects, d) {
 			var names []string
-			for _, d := range Dialects() {
+			for _, d := range dialects {
 				names = append(names, string(d))
 			}
-			return set, fmt.Errorf("target: unknown dialect %q: the dialects are %s%s",
-				d, strings.Join(names, ", "), didYouMean(string(d), names))
+			near := cmp.Or(text.Suggest(string(d), names), "write one of them")
+			return fmt.Errorf("target: unknown dialect %q: the dialects are %s (%s)", d,
+				strings.Join(names, ", "), near)
 		}
 	}
-	if set.x && set.xDelta {
-		return set, fmt.Errorf("target: dialects %q and %q: they write the same fields", XRateLimit,
+	switch {
+	case slices.Contains(ds, None) && len(ds) > 1:
+		return fmt.Errorf("target: dialect %q: it stands alone", None)
+	case slices.Contains(ds, XRateLimit) && slices.Contains(ds, XRateLimitDelta):
+		return fmt.Errorf("target: dialects %q and %q: they write the same fields", XRateLimit,
 			XRateLimitDelta)
 	}
-	return set, nil
+	return nil
 }
+
+// speaks tells whether answers have the fields of a dialect.
+func (t *Target) speaks(d Dialect) bool { return slices.Contains(t.opts.Dialect, d) }
 
 // facts is what answers say of the declared limit, ready for header fields.
 type facts struct {

@@ -35,7 +35,7 @@ func TestDialectsReadBack(t *testing.T) {
 		Anthropic: {"x-ratelimit: left 1 of 2 in 4s (other-date)",
 			"x-ratelimit: left 0 of 2 in 7s (other-date)"},
 	}
-	for _, d := range Dialects() {
+	for _, d := range dialects {
 		t.Run(string(d), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				time.Sleep(400 * time.Millisecond)

@@ -58,7 +58,8 @@ func (e *Embedded) start(s *scenario.Scenario, seed uint64, redis string, networ
 		opts.Tokens, opts.Dialect = streamTime, []Dialect{OpenAI, RetryAfterField}
 	}
 	inProxy := ""
-	if opts.Fault = s.Target.Fault; proxyFault(s.Target.Fault) {
+	opts.Fault = s.Target.Fault
+	if _, err := FindFault(opts.Fault, true); err == nil {
 		opts.Fault, inProxy = "", s.Target.Fault
 	}
 	if opts.Store, err = OpenStore(redis); err != nil {
@@ -174,11 +175,6 @@ func dress(opts *Options, s *scenario.Scenario) {
 				ByAddress: p.Mint == scenario.MintAccounts})
 		}
 	}
-}
-
-// proxyFault tells whether a fault lives in the proxy.
-func proxyFault(name string) bool {
-	return slices.ContainsFunc(Faults(), func(f Fault) bool { return f.Name == name && f.Proxy })
 }
 
 // OpenStore opens the store of a target: a redis:// URL, scenario.EmbeddedRedis, or empty for memory (nil).

@@ -1,12 +1,14 @@
 package lab
 
 import (
+	"cmp"
+	_ "embed" // the faults in words
 	"fmt"
 	"net/http"
 	"net/netip"
 	"slices"
-	"sort"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -19,12 +21,10 @@ import (
 type Fault struct {
 	// Name is stable, lower case with dashes.
 	Name string
-	// Sentence says what a target with the fault does.
-	Sentence string
-	// Class is the class of docs/faults.md, a letter and a number. Empty: a class of its own.
-	Class string
-	// Citation is the address of a public report of a product with the fault, or the rule that it breaks.
-	Citation string
+	// Sentence says what a target with the fault does. Class is that of docs/faults.md, a letter and a
+	// number. Empty: a class of its own. Citation is the address of a public report of a product with the
+	// fault, or the rule that it breaks. All three come from faults.txt.
+	Sentence, Class, Citation string
 	// Promise is what a target must promise for this to be a fault. Empty: it is always one.
 	Promise string
 	// Declared is what a scenario must declare of a target that is not embedded: PATH=VALUE. Empty: nothing.
@@ -143,62 +143,48 @@ func (f Fault) Fits(l spec.Limit) string {
 	return ""
 }
 
-// Faults returns all faults of targets and of proxies, ascending by name.
-func Faults() []Fault {
+// faultsText has what a target with each fault does (text), its class, and where it was seen.
+//
+//go:embed faults.txt
+var faultsText string
+
+// faults are all faults, ascending by name.
+var faults = sync.OnceValue(func() []Fault {
 	all := slices.Concat(policyFaults, limiterFaults, completionFaults, tokenFaults, storeFaults, keyFaults,
 		attributeFaults, abuseFaults, retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults,
 		eventFaults, ruleFaults, methodFaults, connectionFaults, timeFaults)
-	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
+	for _, e := range text.Entries(faultsText) {
+		f := &all[slices.IndexFunc(all, func(f Fault) bool { return f.Name == e.Name })]
+		f.Sentence, f.Class, f.Citation = e.Get("text"), e.Get("class"), e.Get("seen")
+	}
+	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all
-}
+})
 
-// findFault returns the fault with the name, among those of a proxy or those of a target. The error lists
-// similar names.
-func findFault(name string, proxy bool) (Fault, error) {
+// Faults returns all faults of targets and of proxies, ascending by name.
+func Faults() []Fault { return slices.Clone(faults()) }
+
+// FindFault returns the fault with the name, among those of a proxy or those of a target; the zero value for
+// no name. The error names a similar fault, or the command that has it.
+func FindFault(name string, proxy bool) (Fault, error) {
 	if name == "" {
 		return Fault{}, nil
 	}
+	command := map[bool]string{false: "serve", true: "proxy"}
 	var names []string
-	for _, f := range Faults() {
-		if f.Name == name && f.Proxy == proxy {
+	for _, f := range faults() {
+		switch {
+		case f.Name == name && f.Proxy == proxy:
 			return f, nil
-		}
-		if f.Name == name {
-			return Fault{}, fmt.Errorf("target: fault %q: it belongs to %s", name, place(f.Proxy))
-		}
-		if f.Proxy == proxy {
+		case f.Name == name:
+			return Fault{}, fmt.Errorf("fault %q: that fault belongs to rlcheck %s (rlcheck %s --fault %s)",
+				name, command[!proxy], command[!proxy], name)
+		case f.Proxy == proxy:
 			names = append(names, f.Name)
 		}
 	}
-	return Fault{}, fmt.Errorf("target: unknown fault %q: the faults of %s are %s%s",
-		name, place(proxy), strings.Join(names, ", "), didYouMean(name, names))
-}
-
-func place(proxy bool) string {
-	if proxy {
-		return "a proxy"
-	}
-	return "a target"
-}
-
-// faultFor returns the named fault for a target that serves l.
-func faultFor(name string, l spec.Limit) (Fault, error) {
-	f, err := findFault(name, false)
-	if err != nil {
-		return f, err
-	}
-	if why := f.Fits(l); why != "" {
-		return f, fmt.Errorf("target: fault %q: %s", name, why)
-	}
-	return f, nil
-}
-
-// didYouMean returns ` (did you mean "x"?)` for the nearest name, or "" if none is near.
-func didYouMean(written string, names []string) string {
-	if near := text.Suggest(written, names); near != "" {
-		return " (" + near + ")"
-	}
-	return ""
+	near := cmp.Or(text.Suggest(name, names), "rlcheck "+command[proxy]+" --fault list shows all faults")
+	return Fault{}, fmt.Errorf("fault %q: there is no such fault (%s)", name, near)
 }
 
 // Which limits can show some faults.

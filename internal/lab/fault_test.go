@@ -420,8 +420,8 @@ func TestFaultsThatFitRunOnEveryLimit(t *testing.T) {
 func TestFaultErrors(t *testing.T) {
 	for _, c := range []struct{ fault, spec, want string }{
 		{"burst-of-by-one", bucket, `did you mean "burst-off-by-one"?`},
-		{"xyzzy", bucket, "the faults of a target are auth-before-limit, balancers-unlimited"},
-		{"proxy-strips-retry-after", bucket, "it belongs to a proxy"},
+		{"xyzzy", bucket, "rlcheck serve --fault list shows all faults"},
+		{"proxy-strips-retry-after", bucket, "that fault belongs to rlcheck proxy"},
 		{"cap-not-applied", window, "it needs one token-bucket"},
 		{"fixed-window-as-sliding", window, "not a fault of a fixed window"},
 		{"burst-one-less", "gcra,rate=1/s,burst=1", "at least 2 units"},
@@ -464,7 +464,7 @@ func TestFaultsThatALimitDeclaresDoNotFitIt(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f, err := findFault(x.fault, false)
+		f, err := FindFault(x.fault, false)
 		if err != nil {
 			t.Fatal(err)
 		}

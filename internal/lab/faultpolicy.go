@@ -4,75 +4,43 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // policyFaults enforce another policy than the declared one.
 var policyFaults = []Fault{
-	{Name: "burst-off-by-one", Class: "A8", Sentence: "admits one unit more than the quota",
-		Citation: "https://github.com/GrahamCampbell/Laravel-Throttle/issues/88",
-		policy:   func(p spec.Policy) spec.Policy { return p.WithFull(p.Full() + 1) }},
-	{Name: "burst-one-less", Class: "A8", Sentence: "admits one unit less than the quota",
-		Citation: "https://github.com/upstash/ratelimit-js/pull/157", fits: quotaTwo,
+	{Name: "burst-off-by-one", policy: func(p spec.Policy) spec.Policy { return p.WithFull(p.Full() + 1) }},
+	{Name: "burst-one-less", fits: quotaTwo,
 		policy: func(p spec.Policy) spec.Policy { return p.WithFull(p.Full() - 1) }},
-	{Name: "refill-too-fast", Class: "A7", Sentence: "gives units back 10 % faster than declared; windows " +
-		"are as much shorter", Citation: "https://github.com/zeromicro/go-zero/issues/4072", fits: timed,
+	{Name: "refill-too-fast", fits: timed,
 		policy: func(p spec.Policy) spec.Policy { return paced(p, 10, 11) }},
-	{Name: "refill-too-slow", Class: "B4", Sentence: "gives units back 10 % slower than declared; windows " +
-		"are as much longer", Citation: "https://github.com/envoyproxy/envoy/issues/16407", fits: timed,
+	{Name: "refill-too-slow", fits: timed,
 		policy: func(p spec.Policy) spec.Policy { return paced(p, 10, 9) }},
-	{Name: "fixed-window-as-sliding", Class: "A3", Sentence: "counts in fixed windows aligned to the " +
-		"clock, whatever algorithm it declares",
-		Citation: "https://github.com/SatyamPandey-07/WorkSphere/issues/2122", fits: notFixedWindow,
-		policy: asFixedWindow},
-	{Name: "bucket-as-window", Class: "A4",
-		Sentence: "uses a bucket that refills all the time where a window is declared",
-		Citation: "https://github.com/mailgun/gubernator/issues/118",
-		// A bucket of one unit admits what a log of one does.
+	{Name: "fixed-window-as-sliding", fits: notFixedWindow, policy: asFixedWindow},
+	{Name: "bucket-as-window", // a bucket of one unit admits what a log of one does
 		fits:   func(l spec.Limit) string { return firstOf(oneWindow(l), quotaTwo(l)) },
 		policy: func(p spec.Policy) spec.Policy { return bucketOf(p, p.Rate.N) }},
-	{Name: "burst-ignored", Class: "A4", Sentence: "spreads the quota evenly: one unit at a time, " +
-		"whatever the burst", Citation: "https://github.com/traefik/traefik/issues/8330",
-		fits:   func(l spec.Limit) string { return firstOf(onePolicy(l), quotaTwo(l)) },
+	{Name: "burst-ignored", fits: func(l spec.Limit) string { return firstOf(onePolicy(l), quotaTwo(l)) },
 		policy: func(p spec.Policy) spec.Policy { return bucketOf(p, 1) }},
-	{Name: "refused-still-pays", Class: "B8",
-		Sentence: "charges a request to all limits, even if one of them denies it",
-		Citation: "https://github.com/envoyproxy/ratelimit/issues/190",
-		fits:     severalPolicies,
-		policy: func(p spec.Policy) spec.Policy {
-			p.Count = spec.CountOwn
-			return p
-		}},
-	{Name: "long-window-overflow", Class: "A19",
-		Sentence: "sets a timer of more than 2^31 milliseconds, which ends at once: windows over 24.8 days " +
-			"last a millisecond",
-		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/546",
-		fits:     longWindow,
-		policy: func(p spec.Policy) spec.Policy {
-			if p.Rate.Per > maxTimer {
-				p.Rate.Per, p.Slots = time.Millisecond, 0
-			}
-			return p
-		}},
-	{Name: "windows-end-together", Class: "A22",
-		Sentence: "ends the windows of all clients with one timer, whenever they began: the first " +
-			"window of a client is short",
-		Citation: "https://github.com/express-rate-limit/express-rate-limit/issues/194",
-		fits:     ownWindows,
-		policy: func(p spec.Policy) spec.Policy {
-			if p.Fixed() && p.Align == spec.AlignFirst {
-				p.Align = spec.AlignShared
-			}
-			return p
-		}},
-	{Name: "starts-empty", Class: "A22",
-		Sentence: "starts a new partition with no quota",
-		Citation: "https://github.com/bbeck/token-bucket/issues/6",
-		fits:     func(l spec.Limit) string { return firstOf(onePolicy(l), startsWithSome(l)) },
-		limiter: func(l reference.Limiter, limit spec.Limit) reference.Limiter {
-			return Drained{Inner: l, Units: limit[0].Full()}
-		}},
+	{Name: "refused-still-pays", fits: severalPolicies, policy: func(p spec.Policy) spec.Policy {
+		p.Count = spec.CountOwn
+		return p
+	}},
+	{Name: "long-window-overflow", fits: longWindow, policy: func(p spec.Policy) spec.Policy {
+		if p.Rate.Per > maxTimer {
+			p.Rate.Per, p.Slots = time.Millisecond, 0
+		}
+		return p
+	}},
+	{Name: "windows-end-together", fits: ownWindows, policy: func(p spec.Policy) spec.Policy {
+		if p.Fixed() && p.Align == spec.AlignFirst {
+			p.Align = spec.AlignShared
+		}
+		return p
+	}},
+	{Name: "starts-empty",
+		fits:    func(l spec.Limit) string { return firstOf(onePolicy(l), startsWithSome(l)) },
+		limiter: drained},
 }
 
 // paced returns p with its time stretched by num/den.

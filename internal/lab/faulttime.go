@@ -4,33 +4,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // timeFaults take the time at the wrong moment, or read it at different times.
 var timeFaults = []Fault{
-	{Name: "time-before-lock", Class: "A2", Sentence: "takes the time before it waits for its lock, so " +
-		"time goes back if requests overtake one another",
-		Citation: "https://github.com/golang/go/issues/71360", fits: quickBucket(10),
-		limiter: sloppy(WrongBucket{}),
+	{Name: "time-before-lock", fits: quickBucket(10), limiter: wrongBucket{}.serve,
 		decider: func(b Setup) Decider { return NewOvertaken(b, 20*time.Millisecond) }},
-	{Name: "ticks-lost", Class: "B9", Sentence: "refills by a ticker of 50 ms, which comes 12.5 ms late " +
-		"after each request and never catches up",
-		Citation: "https://github.com/envoyproxy/envoy/issues/24282", fits: quickBucket(10),
-		limiter: func(_ reference.Limiter, l spec.Limit) reference.Limiter { return NewTicked(l[0]) }},
-	{Name: "count-outlives-window", Class: "A12",
-		Sentence: "reads count and expiry of a window separately, so for the first quarter of a window " +
-			"it has the count of the previous one",
-		Citation: "https://github.com/express-rate-limit/rate-limit-redis/issues/216",
-		fits:     clockWindow,
-		limiter: func(_ reference.Limiter, l spec.Limit) reference.Limiter {
-			return Outlived{Quota: l[0].Rate.N, Window: l[0].Rate.Per}
-		}},
-	{Name: "reset-of-next-window", Class: "C13", Sentence: "reads its clock again, 100 ms later, to state " +
-		"the reset: at the end of a window it states the reset of the next window",
-		Citation: "https://github.com/rack/rack-attack/issues/283", fits: wholeSeconds,
-		answer: tellNextReset},
+	{Name: "ticks-lost", fits: quickBucket(10), limiter: ticking},
+	{Name: "count-outlives-window", fits: clockWindow, limiter: outlived},
+	{Name: "reset-of-next-window", fits: wholeSeconds, answer: tellNextReset},
 }
 
 // quickBucket demands a bucket that gives back so many units a second: what a slower one loses or gains is

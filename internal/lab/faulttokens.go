@@ -9,94 +9,38 @@ import (
 
 // tokenFaults are faults of gateways that learn the cost of a request from its answer (Options.Tokens).
 var tokenFaults = []Fault{
-	{
-		Name: "tokens-one-each", Class: "A18",
-		Sentence: "charges one token for each request, whatever its answer tells",
-		Citation: "https://github.com/wso2/api-platform/issues/2932",
-		fits:     settles, settles: func(bill) int64 { return 1 },
-	},
-	{
-		Name: "budget-off-by-one", Class: "A8",
-		Sentence: "admits one more request when exactly the budget is spent",
-		Citation: "https://github.com/api7/aisix/issues/950",
-		fits:     settlesWindows,
-		policy: func(p spec.Policy) spec.Policy {
-			if p.Unit == spec.UnitRequest {
-				return p
-			}
-			return p.WithFull(p.Full() + 1)
-		},
-	},
-	{
-		Name: "estimate-never-settled", Class: "A18",
-		Sentence: "charges the estimate of a request, and never what its answer tells",
-		Citation: "https://github.com/etalab-ia/OpenGateLLM/issues/998",
-		fits:     reserves, settles: func(b bill) int64 { return b.reserve },
-	},
-	{
-		Name: "reserve-never-released", Class: "B12",
-		Sentence: "keeps what it reserved for a request whose answer cost less",
-		Citation: "https://github.com/Kuadrant/kuadrant-operator/pull/2263",
-		fits:     reserves, settles: func(b bill) int64 { return max(b.told, b.reserve) },
-	},
-	{
-		Name: "stream-uncharged", Class: "A18",
-		Sentence: "charges nothing for a streamed answer",
-		Citation: "https://github.com/api7/aisix/pull/124",
-		fits:     settles, settles: ofStreams(0),
-	},
-	{
-		Name: "last-chunk-charged", Class: "A18",
-		Sentence: "charges a streamed answer by its last chunk alone, which is one token",
-		Citation: "https://github.com/kubernetes-sigs/gateway-api-inference-extension/issues/1626",
-		fits:     settles, settles: ofStreams(1),
-	},
-	{
-		Name: "free-answers-charged", Class: "B7",
-		Sentence: "charges what was asked for if the answer cost nothing: it failed, or came from a cache",
-		Citation: "https://github.com/wso2/api-platform/issues/3253",
-		fits:     settles,
-		settles: func(b bill) int64 {
-			if b.told == 0 {
-				return b.stated
-			}
-			return b.told
-		},
-	},
-	{
-		Name: "huge-answer-free", Class: "A18",
-		Sentence: "adds up tokens in too few bits, so an answer over the whole budget is nothing",
-		Citation: "https://github.com/cyberfabric/cyberfabric-core/pull/1530",
-		fits:     settles,
-		settles: func(b bill) int64 {
-			if b.told > b.quota {
-				return b.reserve
-			}
-			return b.told
-		},
-	},
-	{
-		Name: "reserve-unchecked", Class: "A1",
-		Sentence: "reserves nothing, so all requests that come together pass one check",
-		Citation: "https://github.com/BerriAI/litellm/issues/18730",
-		fits:     reserves,
-		policy: func(p spec.Policy) spec.Policy {
-			p.Reserve = 0
+	{Name: "tokens-one-each", fits: settles, settles: func(bill) int64 { return 1 }},
+	{Name: "budget-off-by-one", fits: settlesWindows, policy: func(p spec.Policy) spec.Policy {
+		if p.Unit == spec.UnitRequest {
 			return p
-		},
-	},
-	{
-		Name: "denied-tokens-charged", Class: "B3",
-		Sentence: "charges a denied request what it asked for",
-		Citation: "https://github.com/etalab-ia/OpenGateLLM/issues/1161",
-		fits:     paysLater, paysDenied: true, settles: func(b bill) int64 { return b.told },
-	},
-	{
-		Name: "other-budget-stated", Class: "C11",
-		Sentence: "states for each budget what is left of the one that has most",
-		Citation: "https://github.com/agentgateway/agentgateway/issues/3328",
-		fits:     severalPolicies, settles: func(b bill) int64 { return b.told }, answer: otherBudget,
-	},
+		}
+		return p.WithFull(p.Full() + 1)
+	}},
+	{Name: "estimate-never-settled", fits: reserves, settles: func(b bill) int64 { return b.reserve }},
+	{Name: "reserve-never-released", fits: reserves,
+		settles: func(b bill) int64 { return max(b.told, b.reserve) }},
+	{Name: "stream-uncharged", fits: settles, settles: ofStreams(0)},
+	{Name: "last-chunk-charged", fits: settles, settles: ofStreams(1)},
+	{Name: "free-answers-charged", fits: settles, settles: func(b bill) int64 {
+		if b.told == 0 {
+			return b.stated
+		}
+		return b.told
+	}},
+	{Name: "huge-answer-free", fits: settles, settles: func(b bill) int64 {
+		if b.told > b.quota {
+			return b.reserve
+		}
+		return b.told
+	}},
+	{Name: "reserve-unchecked", fits: reserves, policy: func(p spec.Policy) spec.Policy {
+		p.Reserve = 0
+		return p
+	}},
+	{Name: "denied-tokens-charged", fits: paysLater, paysDenied: true,
+		settles: func(b bill) int64 { return b.told }},
+	{Name: "other-budget-stated", fits: severalPolicies, settles: func(b bill) int64 { return b.told },
+		answer: otherBudget},
 }
 
 // ofStreams returns the hook that charges each streamed answer alike.

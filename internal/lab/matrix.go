@@ -57,7 +57,7 @@ const mostPatience = "168h"
 // with returns the trial of the same scenario against a target with a fault.
 func (x Trial) with(fault string) Trial {
 	x.Fault, x.Scenario, x.whole = fault, faulty(x.Scenario, fault), faulty(x.whole, fault)
-	for _, f := range Faults() {
+	for _, f := range faults() {
 		if f.Name == fault && x.Unfit == "" {
 			x.Unfit = f.Fits(x.Scenario.Limit)
 		}

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 )
 
 // ProxyOptions say what a proxy does with the answers that it passes on. Only Upstream is required. With
@@ -109,13 +111,13 @@ func (o *ProxyOptions) check() error {
 			fmt.Sprint(o.Upstream)))
 	}
 	for _, name := range o.Strip {
-		if !IsToken(strings.TrimSuffix(name, "*")) && name != "*" {
+		if !transport.IsToken(strings.TrimSuffix(name, "*")) && name != "*" {
 			errs = append(errs, fmt.Errorf("proxy: field name %q: a name is letters, digits and -, and may "+
 				"end in *", name))
 		}
 	}
 	for name, value := range o.Set {
-		if !IsToken(name) {
+		if !transport.IsToken(name) {
 			errs = append(errs, fmt.Errorf("proxy: field name %q: a name is letters, digits and -", name))
 		}
 		if strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) {

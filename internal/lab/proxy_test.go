@@ -254,7 +254,7 @@ func TestProxyErrors(t *testing.T) {
 				"status 429 to 42"}},
 		{"proxy-strip-retry-after", ProxyOptions{Upstream: originURL},
 			[]string{`did you mean "proxy-strips-retry-after"?`}},
-		{"status-503", ProxyOptions{Upstream: originURL}, []string{"it belongs to a target"}},
+		{"status-503", ProxyOptions{Upstream: originURL}, []string{"that fault belongs to rlcheck serve"}},
 	} {
 		_, err := NewProxy(c.fault, c.o)
 		for _, want := range c.want {

@@ -7,6 +7,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -100,9 +101,8 @@ func (t *Target) latest() *Target {
 
 // sibling returns a limiter like t for another limit, with the same clock and store. It has its own decider.
 func (t *Target) sibling(limit spec.Limit) (_ *Target, err error) {
-	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName,
-		costHdr: t.costHdr, client: t.client, prefix: t.prefix, facts: factsOf(limit)}
-	s.opts.Limit, s.opts.Rules = limit, nil
+	s := t.copied(factsOf(limit))
+	s.opts.Limit = limit
 	if s.decider, err = newDecider(&s.opts, t.fault, t.clock); err != nil {
 		return nil, err
 	}
@@ -111,11 +111,17 @@ func (t *Target) sibling(limit spec.Limit) (_ *Target, err error) {
 
 // barred returns a limiter like t that admits nothing.
 func (t *Target) barred() *Target {
-	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, dialect: t.dialect, keyName: t.keyName,
-		costHdr: t.costHdr, client: t.client, decider: Nothing{Clock: t.clock}}
+	s := t.copied(facts{limit: []string{"0"}, policy: []string{`"default";q=0`}, item: `"default"`,
+		name: "default"})
+	s.decider = Nothing{Clock: t.clock}
+	return s
+}
+
+// copied returns a limiter like t that states other facts. It has no rules and no decider.
+func (t *Target) copied(f facts) *Target {
+	s := &Target{opts: t.opts, fault: t.fault, clock: t.clock, keyName: t.keyName, costHdr: t.costHdr,
+		client: t.client, prefix: t.prefix, facts: f}
 	s.opts.Rules = nil
-	s.facts = facts{limit: []string{"0"}, policy: []string{`"default";q=0`}, item: `"default"`,
-		name: "default"}
 	return s
 }
 
@@ -195,12 +201,12 @@ func ParseRule(text string) (Rule, error) {
 			return u.limitedBy(rest, text) // a preset with spaces, not a field
 		case word[0] == '/' && u.Path == "":
 			u.Path = word
-		case field && IsToken(name):
+		case field && transport.IsToken(name):
 			if u.Header == nil {
 				u.Header = map[string]string{}
 			}
 			u.Header[name] = value
-		case IsToken(word) && strings.ToUpper(word) == word && u.Method == "":
+		case transport.IsToken(word) && strings.ToUpper(word) == word && u.Method == "":
 			u.Method = word
 		case !u.forSome(), word[0] == '/', strings.ToUpper(word) == word:
 			return wrong(fmt.Sprintf("%q", word),

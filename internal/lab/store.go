@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -68,18 +67,6 @@ const (
 	// StoreErrorDenies answers with the status of a denial, without a time to come back (fail closed).
 	StoreErrorDenies OnStoreError = "deny"
 )
-
-// complete returns the choice, "error" for an empty one. Another word is an error.
-func (c OnStoreError) complete() (OnStoreError, error) {
-	switch c {
-	case "":
-		return StoreErrorFails, nil
-	case StoreErrorFails, StoreErrorAllows, StoreErrorDenies:
-		return c, nil
-	}
-	return c, fmt.Errorf("target: choice on a store error %q: it is %q, %q or %q", c, StoreErrorAllows,
-		StoreErrorDenies, StoreErrorFails)
-}
 
 // storeFailed answers a request that the store could not decide.
 func (t *Target) storeFailed(w http.ResponseWriter, r *http.Request, err error) {

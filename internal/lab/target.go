@@ -1,12 +1,14 @@
 package lab
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/textproto"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -79,7 +81,6 @@ type Target struct {
 	decider Decider
 	dates   dateCache
 	facts   facts
-	dialect dialects
 	keyName string
 	costHdr string
 	// client is the canonical name of Options.ClientHeader.
@@ -110,9 +111,12 @@ func New(o Options) (*Target, error) {
 	if err := complete(&o); err != nil {
 		return nil, err
 	}
-	fault, err := faultFor(o.Fault, o.Limit)
+	fault, err := FindFault(o.Fault, false)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("target: %w", err)
+	}
+	if why := fault.Fits(o.Limit); why != "" {
+		return nil, fmt.Errorf("target: fault %q: %s", o.Fault, why)
 	}
 	if fault.options != nil {
 		fault.options(&o)
@@ -123,7 +127,7 @@ func New(o Options) (*Target, error) {
 		costHdr: textproto.CanonicalMIMEHeaderKey(o.CostHeader),
 		client:  textproto.CanonicalMIMEHeaderKey(o.ClientHeader),
 	}
-	if t.dialect, err = dialectsOf(o.Dialect); err != nil {
+	if err = checkDialects(o.Dialect); err != nil {
 		return nil, err
 	}
 	if t.decider, err = newDecider(&o, fault, t.clock); err != nil {
@@ -143,66 +147,31 @@ func complete(o *Options) error {
 	if len(o.Limit) == 0 {
 		return errors.New("target: no limit: a target needs at least one policy")
 	}
-	if o.PartitionHeader == "" {
-		o.PartitionHeader = "X-Api-Key"
-	}
-	if o.CostHeader == "" {
-		o.CostHeader = "X-Cost"
-	}
+	o.PartitionHeader = cmp.Or(o.PartitionHeader, "X-Api-Key")
+	o.CostHeader = cmp.Or(o.CostHeader, "X-Cost")
 	if o.Dialect == nil {
 		o.Dialect = []Dialect{XRateLimit, RateLimitDraft, RetryAfterField}
 	}
-	if o.RetryAfter == "" {
-		o.RetryAfter = RetryAfterSeconds
-	}
-	if o.RetryAfter != RetryAfterSeconds && o.RetryAfter != RetryAfterDate {
-		return fmt.Errorf("target: form of Retry-After %q: it is %q or %q", o.RetryAfter, RetryAfterSeconds,
-			RetryAfterDate)
-	}
-	if o.DenyStatus == 0 {
-		o.DenyStatus = http.StatusTooManyRequests
-	}
-	if o.AllowStatus == 0 {
-		o.AllowStatus = http.StatusOK
-	}
+	o.DenyStatus = cmp.Or(o.DenyStatus, http.StatusTooManyRequests)
+	o.AllowStatus = cmp.Or(o.AllowStatus, http.StatusOK)
 	if o.DenyStatus < 200 || o.DenyStatus > 599 {
 		return fmt.Errorf("target: status of a denial %d: a final status is 200 to 599", o.DenyStatus)
-	}
-	var err error
-	if o.OnStoreError, err = o.OnStoreError.complete(); err != nil {
-		return err
-	}
-	if o.DenyBody, err = o.DenyBody.complete(); err != nil {
-		return err
-	}
-	if err = completeReplicas(o); err != nil {
-		return err
 	}
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	return nil
-}
-
-// completeReplicas fills in the defaults of o about replicas and checks them.
-func completeReplicas(o *Options) error {
-	o.Replicas = max(o.Replicas, 1)
-	if o.Counters == "" {
-		o.Counters = CountersShared
-	}
-	if o.Balance == "" {
-		o.Balance = BalanceRequest
-	}
-	if o.SyncEvery == 0 {
-		o.SyncEvery = time.Second
-	}
+	o.Replicas, o.SyncEvery = max(o.Replicas, 1), cmp.Or(o.SyncEvery, time.Second)
+	err := errors.Join(
+		oneOf("form of Retry-After", &o.RetryAfter, RetryAfterSeconds, RetryAfterDate),
+		oneOf("choice on a store error", &o.OnStoreError, StoreErrorFails, StoreErrorAllows,
+			StoreErrorDenies),
+		oneOf("body of a denial", &o.DenyBody, DenyQuotaExceeded, DenyReducedCapacity, DenyAbnormalUsage,
+			DenyJSON, DenyRetryInfo, DenyText, DenyEmpty),
+		oneOf("counters", &o.Counters, CountersShared, CountersPrivate, CountersSynced),
+		oneOf("balance", &o.Balance, BalanceRequest, BalanceConnection))
 	switch {
-	case o.Counters != CountersShared && o.Counters != CountersPrivate &&
-		o.Counters != CountersSynced:
-		return fmt.Errorf("target: counters %q: they are %q, %q or %q", o.Counters, CountersShared,
-			CountersPrivate, CountersSynced)
-	case o.Balance != BalanceRequest && o.Balance != BalanceConnection:
-		return fmt.Errorf("target: balance %q: it is %q or %q", o.Balance, BalanceRequest, BalanceConnection)
+	case err != nil:
+		return err
 	case o.SyncEvery < 0:
 		return fmt.Errorf("target: time between exchanges %v: it is more than nothing", o.SyncEvery)
 	case o.Counters == CountersSynced && o.Limit.Completes():
@@ -212,6 +181,15 @@ func completeReplicas(o *Options) error {
 		return errors.New("target: counters of each replica: a store is shared by all (leave the store away)")
 	}
 	return nil
+}
+
+// oneOf refuses a word that is none of words. An empty one becomes the first of them.
+func oneOf[T ~string](what string, word *T, words ...T) error {
+	if *word = cmp.Or(*word, words[0]); slices.Contains(words, *word) {
+		return nil
+	}
+	list := strings.Trim(fmt.Sprintf("%q", words), "[]")
+	return fmt.Errorf("target: %s %q: it is one of %s", what, *word, strings.ReplaceAll(list, " ", ", "))
 }
 
 // newDecider returns the decider for o, in the store or in memory, with the fault.

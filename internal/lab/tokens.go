@@ -135,12 +135,12 @@ func (a *answer) setBudgets() {
 		v, p := a.ruling.Views[i], t.opts.Limit[i]
 		reset := time.Duration(ceilMS(v.Reset-(a.now-a.ruling.At))) * time.Millisecond
 		limit, left := strconv.FormatInt(p.Full(), 10), strconv.FormatInt(max(0, v.Remaining), 10)
-		if t.dialect.openAI {
+		if t.speaks(OpenAI) {
 			a.header["X-Ratelimit-Limit-"+counts] = []string{limit}
 			a.header["X-Ratelimit-Remaining-"+counts] = []string{left}
 			a.header["X-Ratelimit-Reset-"+counts] = []string{reset.String()}
 		}
-		if t.dialect.anthropic {
+		if t.speaks(Anthropic) {
 			at := time.Unix(ceilSeconds(a.now+reset), 0).UTC().Format(time.RFC3339)
 			a.header["Anthropic-Ratelimit-"+counts+"-Limit"] = []string{limit}
 			a.header["Anthropic-Ratelimit-"+counts+"-Remaining"] = []string{left}

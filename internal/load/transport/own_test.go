@@ -98,3 +98,12 @@ func TestRespell(t *testing.T) {
 		t.Errorf("%d spellings are known, this test has 7", n)
 	}
 }
+
+func TestIsToken(t *testing.T) {
+	for s, want := range map[string]bool{"X-Api-Key": true, "get!#9": true, "": false, "a b": false,
+		"a:": false, "\u00fcber": false} {
+		if IsToken(s) != want {
+			t.Errorf("%q: got %v, want %v", s, !want, want)
+		}
+	}
+}
