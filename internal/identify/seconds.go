@@ -49,14 +49,17 @@ func ofWholeSeconds(quota int64, least, most time.Duration) (out []result.Explan
 }
 
 // byTheSecond returns the limiters with a clock of whole seconds that explain the recording as what is left
-// of a kind of windows does; of windows above 10 s none, as few of those refute what a second shortens.
+// of a kind of windows does; of windows above 10 s none, as few of those refute what a second shortens. A
+// fixed window of 1 s that begins with a second of a clock is one by the clock.
 func (x answer) byTheSecond(r *Region) []result.Explanation {
 	h, tl, late := r.Hull(), x.judged(), x.late()
 	if !r.Kind.Base.HasWindow() || h.Q1 < h.Q2 || h.T2 > longestCoarse/3 || x.queue.without != nil {
 		return nil
 	}
 	return slices.DeleteFunc(ofWholeSeconds(h.Q1, h.T1, h.T2), func(e result.Explanation) bool {
-		return !x.ticks(tl, e.Limit, late)
+		p := e.Limit[0]
+		same := r.Kind.Base.Align == spec.AlignUnknown && p.Fixed() && p.Rate.Per == time.Second
+		return same || !x.ticks(tl, e.Limit, late)
 	})
 }
 
@@ -148,6 +151,9 @@ func (a Asker) BySeconds(tl *timeline.Timeline, limit spec.Limit, late func() bo
 	}
 	exact := slices.Clone(limit)
 	exact[0].Tick, exact[0].TickSet = 0, false
+	if p := &exact[0]; p.Weighs() && p.Rate.Per == time.Second { // each window is a second of the clock
+		p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignPhase, 0, 0
+	}
 	var open [][2]time.Duration
 	last, most := 2*time.Second, 500
 	if p := limit[0]; p.Windowed() && p.Align == spec.AlignUnknown { // they may begin in any second
