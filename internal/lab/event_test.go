@@ -121,6 +121,8 @@ var eventSights = []sight{
 	{fault: "head-unlimited", spec: window, steps: do(by("HEAD"), burst(20), by("GET"), burst(20)),
 		right: "10, 0", wrong: "20, 10"},
 	{fault: "head-counted-twice", spec: window, steps: do(by("HEAD"), burst(20)), right: "10", wrong: "5"},
+	{fault: "head-counted-twice", spec: window + ",charge=completion", steps: do(by("HEAD"), burst(20)),
+		right: "10", wrong: "5"},
 	{fault: "head-without-fields", spec: window,
 		steps: do(by("HEAD"), burst(11), says("Retry-After"), says("RateLimit")),
 		right: `10, 10, "default";r=0;t=10`, wrong: "10, none, none"},

@@ -138,9 +138,6 @@ func (front *Target) decideBy(t *Target, r *http.Request, cost int64) (Ruling, e
 		}
 		return Ruling{}, errStoreGone
 	}
-	if front.fault.price != nil {
-		cost = front.fault.price(r, cost)
-	}
 	if general := front.latest(); t != general && front.fault.alsoCounted {
 		ruling, err := general.decide(r, cost)
 		if err != nil || !ruling.Allow {

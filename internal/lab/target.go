@@ -250,6 +250,9 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			t.costHdr+": the cost of a request is an integer from 1 to 2147483648\n")
 		return
 	}
+	if t.fault.price != nil {
+		cost = t.fault.price(r, cost)
+	}
 	cost, u := t.asks(r, cost)
 	front := t
 	if t = front.governing(r); t == nil {
