@@ -1,7 +1,6 @@
 package identify
 
 import (
-	"fmt"
 	"testing"
 	"time"
 
@@ -27,8 +26,8 @@ func TestACounterOfOneSecondOpensWithASecond(t *testing.T) {
 	}
 	tl.Header.Ended = tl.End()
 	for _, rounding := range []string{"down", "up"} {
-		l, err := spec.Parse(fmt.Sprintf("sliding-window-counter,rate=490/s,align=first,count=all,rounding=%s,"+
-			"tick=1s", rounding))
+		l, err := spec.Parse("sliding-window-counter,rate=490/s,align=first,count=all,tick=1s,rounding=" +
+			rounding)
 		if err != nil {
 			t.Fatal(err)
 		}
