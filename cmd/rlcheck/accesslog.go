@@ -38,43 +38,24 @@ type logFlags struct {
 func (f *logFlags) Add(cmd *cobra.Command) {
 	f.AddReading(cmd)
 	fl := cmd.Flags()
-	fl.StringSliceVar(&f.allowed, "allowed", nil,
-		"statuses that are admissions, such as 2xx,304,404 (default 2xx,304,101 for a log, else "+
-			"2xx,3xx); in a log also FIELD=VALUE")
-	fl.StringArrayVar(&f.wouldDeny, "would-deny", nil,
-		"for the log of a dry run: FIELD=VALUE of a request that would be denied, such as "+
-			"limit_req_status=REJECTED_DRY_RUN; repeatable")
-	fl.StringVar(&f.cost, "cost", "",
-		"for a log: the field that says what a request cost, such as usage.total_tokens, for a limit with "+
-			"charge=completion or reserve=N; FIELD/UNIT says how much one unit is, such as usd/0.00001")
-	fl.DurationVar(&f.within, "decided-within", 0,
-		"for a log: how long after its beginning a request was decided at most; 0: as long as it took "+
-			"(default the time of the answer's header, if the log has it)")
-	fl.DurationVar(&f.lag, "lag", 0,
-		"for a log: how far outside the logged times a decision may lie (default depends on the format)")
-	fl.DurationVar(&f.wallError, "wall-error", 0,
-		"for a log: how far the limiter's clock may be from the clock of the log (default 1s for alb, "+
-			"else 0)")
-	fl.BoolVar(&f.Complete, "complete", false,
-		"for a log: it has every request that the limiter saw, from a fresh start to the last request")
+	fl.StringSliceVar(&f.allowed, "allowed", nil, "")
+	fl.StringArrayVar(&f.wouldDeny, "would-deny", nil, "")
+	fl.StringVar(&f.cost, "cost", "", "")
+	fl.DurationVar(&f.within, "decided-within", 0, "")
+	fl.DurationVar(&f.lag, "lag", 0, "")
+	fl.DurationVar(&f.wallError, "wall-error", 0, "")
+	fl.BoolVar(&f.Complete, "complete", false, "")
 }
 
 // AddReading adds the flags that say which requests a log has.
 func (f *logFlags) AddReading(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.layout, "log-format", "",
-		"for a log: the log_format of nginx, the format string of Envoy or the LogFormat of Apache")
-	fl.StringVar(&f.partitionBy, "log-partition", "address",
-		"for a log: what identifies a client: address, address/64 (networks of IPv6), user, host, path, "+
-			"method, none, a header field of the log, or a field of the log by its own name")
-	fl.StringArrayVar(&f.match, "match", nil,
-		"for a log: only requests that match, such as path=/api/* or method!=OPTIONS; repeatable")
-	fl.DurationVar(&f.maxDuration, "max-duration", 0,
-		"for a log: an upper bound of how long a request took; needed if the log has no durations")
-	fl.StringVar(&f.zone, "zone", "", "for a log: the time zone of times without a zone, such as UTC "+
-		"or Europe/Berlin")
-	fl.BoolVar(&f.skipBad, "skip-bad", false,
-		"for a log: skip and count lines that cannot be read, instead of refusing the log")
+	fl.StringVar(&f.layout, "log-format", "", "")
+	fl.StringVar(&f.partitionBy, "log-partition", "address", "")
+	fl.StringArrayVar(&f.match, "match", nil, "")
+	fl.DurationVar(&f.maxDuration, "max-duration", 0, "")
+	fl.StringVar(&f.zone, "zone", "", "")
+	fl.BoolVar(&f.skipBad, "skip-bad", false, "")
 }
 
 // onlyLogs are the flags that only an access log uses.

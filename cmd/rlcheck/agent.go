@@ -27,16 +27,7 @@ type agentFlags struct {
 func newAgentCmd(e *cli.Env) *cobra.Command {
 	var f agentFlags
 	cmd := &cobra.Command{
-		Use:   "agent --redis URL",
-		Short: "Send a part of the load of a run that has several agents",
-		Long: `Agent waits for a run with --agents at the same Redis, sends its part of each scenario, delivers
-its recording, and ends with the run. It sends nothing without the run that leads it. The agent uses its own
-variables, keys and certificates; they must be the same for all agents. Each agent refuses hosts that it was
-not allowed itself.
-
-Exit status: 0 the run is over, 2 the run was lost, or did not begin, 130 interrupted.`,
-		Example: `  RLCHECK_REDIS='rediss://user:password@redis.internal:6379/0' rlcheck agent
-  rlcheck agent --redis redis://127.0.0.1:6379/0 --allow-host api.example`,
+		Use:  "agent --redis URL",
 		Args: cli.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cli.NotEmpty(cmd, "redis", "name", "api-keys", "cacert", "cert", "key",
@@ -47,16 +38,14 @@ Exit status: 0 the run is over, 2 the run was lost, or did not begin, 130 interr
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.redis, "redis", "", "where agents meet: the redis:// URL of the run (required)")
-	fl.StringVar(&f.name, "name", "", "name of the agent in reports (default host and process)")
-	fl.StringVar(&f.keys, "api-keys", "", "file of keys that the target issued, the same file as for the run")
-	fl.StringVar(&f.request.Cacert, "cacert", "",
-		"PEM file of the authorities that may sign the target's certificate")
-	fl.StringVar(&f.request.Cert, "cert", "",
-		"PEM file of the certificate to show to the target; may hold the key")
-	fl.StringVar(&f.request.Key, "key", "", "PEM file of the key of --cert")
-	fl.StringVar(&f.request.UnixSocket, "unix-socket", "", "the Unix socket that an order may name")
-	fl.StringSliceVar(&f.allow, "allow-host", nil, "host that may be reached although its address is public")
+	fl.StringVar(&f.redis, "redis", "", "")
+	fl.StringVar(&f.name, "name", "", "")
+	fl.StringVar(&f.keys, "api-keys", "", "")
+	fl.StringVar(&f.request.Cacert, "cacert", "", "")
+	fl.StringVar(&f.request.Cert, "cert", "", "")
+	fl.StringVar(&f.request.Key, "key", "", "")
+	fl.StringVar(&f.request.UnixSocket, "unix-socket", "", "")
+	fl.StringSliceVar(&f.allow, "allow-host", nil, "")
 	return cmd
 }
 

@@ -65,19 +65,7 @@ type checkFlags struct {
 func newCheckCmd(e *cli.Env) *cobra.Command {
 	var f checkFlags
 	cmd := &cobra.Command{
-		Use:   "check TIMELINE... [--limit SPEC]",
-		Short: "Judge a recording or an access log; sends nothing",
-		Long: `Check judges a timeline file (NDJSON or CSV) or an access log (see --format) against a declared limit.
-Files may be gzip or zstd. - is standard input.
-
-Rotated files of one log (a.log.2.gz a.log.1 a.log) are one recording, in the order of their times.
-The verdict is FAIL only if no decision times, no order and no hidden start of windows explain the recording.
-Several recordings of one limiter are judged one by one; after a FAIL, one hint explains all of them.
-
-With --client, check judges the clients in a recording of rlcheck serve: whether they waited as told.`,
-		Example: `  rlcheck check reports/2026-11-20T10-00-00/timeline.ndjson --limit token-bucket,rate=10/s,burst=20 -o json
-  rlcheck check clients.ndjson --client --max-attempts 5
-  rlcheck check access.log.gz --format nginx --log-partition X-Api-Key --match 'path=/api/*' --limit leaky-bucket,rate=10/s,burst=21`,
+		Use:  "check TIMELINE... [--limit SPEC]",
 		Args: cli.Needs(1, -1, "one or several timeline files, or - for standard input"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.Changed = cmd.Flags().Changed
@@ -99,30 +87,20 @@ With --client, check judges the clients in a recording of rlcheck serve: whether
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.Limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,..., or "+
-		"any:RATE for whichever algorithm (a recording of rlcheck run has its own)")
-	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(checkFormats(), ", ")+
-		" (repeatable; default text; json is rlcheck.verdict/v1)")
-	fl.StringVar(&f.Format, "format", "ndjson",
-		"format of the file: ndjson, csv, or that of a log: "+LogFormats())
-	fl.StringToStringVar(&f.Columns, "columns", nil,
-		"names that the file uses instead: sent_ns=start,...; partition= if no column is the partition")
-	fl.StringSliceVar(&f.denied, "denied", []string{"429"}, "statuses that are denials if a line has no "+
-		"outcome; in a log also FIELD=VALUE, the limiter's own word, such as response_flags=RL")
-	fl.StringVar(&f.conformance, "conformance", "exact", "exact, upper-bound or lower-bound")
-	fl.StringArrayVar(&f.only, "only-partition", nil, "judge only this partition (repeatable)")
-	fl.BoolVar(&f.shared, "shared", false,
-		"others may use the same partitions: an unexplained denial then proves nothing")
-	fl.BoolVar(&f.exactBurst, "exact-burst", false, "a PASS must measure the burst exactly")
-	fl.Float64Var(&f.burst, "burst-resolution", 0,
-		"a PASS must measure the burst to within this share, such as 0.05")
-	fl.Float64Var(&f.rate, "rate-resolution", 0, "a PASS must measure the rate to within this share")
-	fl.DurationVar(&f.tick, "tick", 0,
-		"how coarse the target's clock may be, if neither the file nor the limit says")
-	fl.DurationVar(&f.clockError, "clock-error", 0,
-		"how far apart the clocks of several recorders may be, if the file does not say")
-	fl.Int64Var(&f.drift, "drift-ppm", 0,
-		"by how many millionths the target's clock may run faster or slower, if the file does not say")
+	fl.StringVar(&f.Limit, "limit", "", "")
+	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "")
+	fl.StringVar(&f.Format, "format", "ndjson", "")
+	fl.StringToStringVar(&f.Columns, "columns", nil, "")
+	fl.StringSliceVar(&f.denied, "denied", []string{"429"}, "")
+	fl.StringVar(&f.conformance, "conformance", "exact", "")
+	fl.StringArrayVar(&f.only, "only-partition", nil, "")
+	fl.BoolVar(&f.shared, "shared", false, "")
+	fl.BoolVar(&f.exactBurst, "exact-burst", false, "")
+	fl.Float64Var(&f.burst, "burst-resolution", 0, "")
+	fl.Float64Var(&f.rate, "rate-resolution", 0, "")
+	fl.DurationVar(&f.tick, "tick", 0, "")
+	fl.DurationVar(&f.clockError, "clock-error", 0, "")
+	fl.Int64Var(&f.drift, "drift-ppm", 0, "")
 	f.Log.Add(cmd)
 	f.clients.add(cmd)
 	return cmd

@@ -33,18 +33,12 @@ var (
 
 func (f *clientFlags) add(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.BoolVar(&f.on, "client", false, "judge the clients, not the limiter: waits, jitter, storms, "+
-		"attempts, budget")
-	fl.StringVar(&f.opts.Same, "same-request", "", "with --client: what all tries of one request have "+
-		"in common: url, or the name of a header field (default Idempotency-Key)")
-	fl.IntVar(&f.opts.MaxAttempts, "max-attempts", 0,
-		"with --client: the most tries of one request, including the first (default not judged)")
-	fl.IntVar(&f.opts.Budget, "retry-budget", 0, "with --client: the most retries of all clients "+
-		"together, in percent of the first tries (default not judged)")
-	fl.StringVar(&f.backoff, "backoff", "", "with --client: the waits where a denial states none, "+
-		"BASE..MAX[,factor=2][,jitter=50%]: 1s..60s (default only that there are any)")
-	fl.StringVar(&f.breaker, "breaker", "", "with --client: after how many denials in a row a client "+
-		"sends nothing for how long, DENIALS/TIME: 5/30s (default not judged)")
+	fl.BoolVar(&f.on, "client", false, "")
+	fl.StringVar(&f.opts.Same, "same-request", "", "")
+	fl.IntVar(&f.opts.MaxAttempts, "max-attempts", 0, "")
+	fl.IntVar(&f.opts.Budget, "retry-budget", 0, "")
+	fl.StringVar(&f.backoff, "backoff", "", "")
+	fl.StringVar(&f.breaker, "breaker", "", "")
 }
 
 // declared reads what clients say of their waits.

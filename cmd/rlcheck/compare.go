@@ -27,35 +27,17 @@ type compareFlags struct {
 func newCompareCmd(e *cli.Env) *cobra.Command {
 	var f compareFlags
 	cmd := &cobra.Command{
-		Use:   "compare OLD NEW",
-		Short: "Compare two runs, or several on each side: verdicts, measured limits, latencies",
-		Long: `Compare prints the differences between two sides, and only those that the runs prove. A side is a
-kept run (its folder, or its report.json), a folder of kept runs, or several of them, with commas between them
-or as a quoted glob.
-
-Verdicts and measured limits are proved, so one run on each side suffices for them. Latencies differ from run
-to run: one run on each side shows no difference, several do. A rank test, which holds for all rows together,
-decides.
-
-Exit status: 1 if a verdict became worse, or if a latency surely grew by more than --max-regression; 3 if
-the runs show neither: a scenario is missing or no longer judged, or there are too few runs for
---max-regression.`,
-		Example: `  rlcheck compare baseline reports/2026-11-20T10-00-00
-  rlcheck compare 'reports/old-*' 'reports/new-*' --max-regression 10% -o markdown=compare.md`,
+		Use:  "compare OLD NEW",
 		Args: cli.Needs(2, 2, "the old side and the new side: folders of kept runs, or their report.json"),
 		RunE: func(_ *cobra.Command, args []string) error { return compareSides(e, args[0], args[1], f) },
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "FORMAT[=PATH]: "+
-		strings.Join(report.ComparisonFormats(), ", ")+
-		" (repeatable; default table; json is rlcheck.compare/v1)")
-	fl.StringVar(&f.maxRegression, "max-regression", "",
-		"fail if a latency surely grew by more than this share, such as 10%")
-	fl.StringSliceVar(&f.only, "only", nil, "compare only these scenarios: ID or GLOB")
-	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID or GLOB")
-	fl.StringVar(&f.failOn, "fail-on", "", "fail: exit 0 if the runs show too little; inconclusive: "+
-		"exit 1 (default exit 3)")
-	fl.BoolVar(&f.strict, "strict", false, "recommended scenarios count too")
+	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "")
+	fl.StringVar(&f.maxRegression, "max-regression", "", "")
+	fl.StringSliceVar(&f.only, "only", nil, "")
+	fl.StringSliceVar(&f.skip, "skip", nil, "")
+	fl.StringVar(&f.failOn, "fail-on", "", "")
+	fl.BoolVar(&f.strict, "strict", false, "")
 	return cmd
 }
 

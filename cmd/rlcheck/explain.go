@@ -26,11 +26,7 @@ import (
 func newExplainCmd(e *cli.Env) *cobra.Command {
 	client, manual := "", ""
 	cmd := &cobra.Command{
-		Use:   "explain [WORD]",
-		Short: "Explain a word of a report, of a SPEC or of a scenario, or a Retry-After value",
-		Long:  explainLong,
-		Example: "  rlcheck explain too-few\n  rlcheck explain align\n  rlcheck explain reasons\n" +
-			"  rlcheck explain retry-after 120 --client python",
+		Use: "explain [WORD]",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case manual != "":
@@ -50,16 +46,9 @@ func newExplainCmd(e *cli.Env) *cobra.Command {
 		},
 	}
 	addClient(cmd, &client)
-	cmd.Flags().StringVar(&manual, "man", "", "write the manual pages of all commands into this folder")
+	cmd.Flags().StringVar(&manual, "man", "", "")
 	return cmd
 }
-
-const explainLong = `Explain knows every word of the reports, the algorithms and keys of a SPEC, the products
-that a SPEC may name, the rules of header fields, the faults, the bundled scenarios, the commands, their
-flags and the members of JSON documents. Without a word it lists all words by group. With the name of a group
-(reasons, keys) it explains each word of the group.
-
-explain retry-after VALUE says what a Retry-After value means, as a time and a wait.`
 
 // words is a group of words. Each kind of word has one, such as reason and its plural, reasons.
 type words struct {
@@ -325,7 +314,6 @@ func newRetryAfterCmd(e *cli.Env) *cobra.Command {
 	client := ""
 	cmd := &cobra.Command{
 		Use:    "retry-after VALUE",
-		Short:  "Print what a Retry-After value means (the old form of explain retry-after VALUE)",
 		Hidden: true,
 		Args:   cli.Needs(1, 1, "one value, such as 120 or 'Fri, 20 Nov 2026 10:00:00 GMT'"),
 		RunE:   func(_ *cobra.Command, args []string) error { return explainRetryAfter(e, args[0], client) },
@@ -336,8 +324,7 @@ func newRetryAfterCmd(e *cli.Env) *cobra.Command {
 
 // addClient adds the flag that asks for a client.
 func addClient(cmd *cobra.Command, client *string) {
-	cmd.Flags().StringVar(client, "client", "", "with retry-after VALUE: print a client that honours it: "+
-		strings.Join(languages, ", "))
+	cmd.Flags().StringVar(client, "client", "", "")
 	_ = cmd.RegisterFlagCompletionFunc("client",
 		cobra.FixedCompletions(languages, cobra.ShellCompDirectiveNoFileComp))
 }

@@ -236,3 +236,18 @@ func reportWords() (out []string) {
 	}
 	return out
 }
+
+// TestEveryFlagIsExplained: each command and each flag has words in help.txt.
+func TestEveryFlagIsExplained(t *testing.T) {
+	root := newRootCmd(&cli.Env{Say: &cli.Speaker{}, Getenv: os.LookupEnv})
+	for _, c := range append(root.Commands(), root) {
+		if c.Short == "" {
+			t.Errorf("%s: got no words", c.Name())
+		}
+		c.Flags().VisitAll(func(f *pflag.Flag) {
+			if f.Usage == "" || strings.HasPrefix(f.Usage, " (before") {
+				t.Errorf("%s --%s: got no words", c.Name(), f.Name)
+			}
+		})
+	}
+}

@@ -21,17 +21,7 @@ import (
 func newLintCmd(e *cli.Env) *cobra.Command {
 	schema := ""
 	cmd := &cobra.Command{
-		Use:   "lint SCENARIO|DIR|builtin:NAME...",
-		Short: "Find every mistake in scenario files, and what could be better",
-		Long: `Lint finds every mistake in scenario files and in rlcheck.yaml in one pass.
-
-Of an OpenAPI document it says which operations declare a response 429, Retry-After and a limit, and which do
-not. It reads one file of at most 1 MiB, in YAML or JSON.
-
-With --schema it prints a JSON Schema instead: scenario is for editors; the others are for programs. report is
-what run -o json prints, verdict what check -o json prints, compare what compare -o json prints, and identity
-what identify -o json prints.`,
-		Example: "  rlcheck lint scenarios/\n  rlcheck lint --schema scenario > scenario.schema.json",
+		Use: "lint SCENARIO|DIR|builtin:NAME...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if schema != "" && len(args) == 0 {
 				return printSchema(e, schema)
@@ -42,7 +32,7 @@ what identify -o json prints.`,
 			return lintFiles(e, args)
 		},
 	}
-	cmd.Flags().StringVar(&schema, "schema", "", "print a JSON Schema: "+strings.Join(schemaNames, ", "))
+	cmd.Flags().StringVar(&schema, "schema", "", "")
 	_ = cmd.RegisterFlagCompletionFunc("schema",
 		cobra.FixedCompletions(schemaNames, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -88,14 +78,7 @@ func lintFiles(e *cli.Env, args []string) error {
 func newListCmd(e *cli.Env) *cobra.Command {
 	all := false
 	cmd := &cobra.Command{
-		Use:   "list [presets|SCENARIO|DIR|builtin:NAME...]",
-		Short: "List the scenarios to begin with, all of them, or presets",
-		Long: `List prints the scenarios to begin with (builtin:core), by what they catch. With --all it prints all
-bundled scenarios; with files and folders it prints theirs.
-
-list presets prints the products whose own words --limit understands, such as nginx:rate=10r/s,burst=20. For
-each product it prints an example, the SPEC that the example becomes, and whether the SPEC was tested on the
-product.`,
+		Use: "list [presets|SCENARIO|DIR|builtin:NAME...]",
 		RunE: func(_ *cobra.Command, args []string) error {
 			switch {
 			case len(args) == 1 && (args[0] == "presets" || args[0] == "preset"):
@@ -113,7 +96,7 @@ product.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&all, "all", false, "list all bundled scenarios")
+	cmd.Flags().BoolVar(&all, "all", false, "")
 	return cmd
 }
 
@@ -152,9 +135,8 @@ func listScenarios(e *cli.Env, args []string) error {
 
 func newShowCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "show NAME",
-		Short: "Print a scenario file",
-		Args:  cli.Needs(1, 1, "one scenario (rlcheck list shows the bundled scenarios)"),
+		Use:  "show NAME",
+		Args: cli.Needs(1, 1, "one scenario (rlcheck list shows the bundled scenarios)"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			name := args[0]
 			if _, err := os.Stat(name); err != nil && !strings.HasPrefix(name, builtinPrefix) {
@@ -174,9 +156,8 @@ func newShowCmd(e *cli.Env) *cobra.Command {
 
 func newInitCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "init [FILE]",
-		Short: "Write a commented scenario, or rlcheck.yaml, to start from",
-		Args:  cli.Needs(0, 1, "the file to write"),
+		Use:  "init [FILE]",
+		Args: cli.Needs(0, 1, "the file to write"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				_, _ = e.Say.Write(scenario.Template("")) // the speaker keeps the error

@@ -3,11 +3,13 @@ package main
 import (
 	"bytes"
 	"cmp"
+	_ "embed" // the help
 	"errors"
 	"fmt"
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"unicode"
 
@@ -16,22 +18,53 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/report"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
 )
 
-// flagGroups are the headings under which the help of a command with many flags lists them.
-var flagGroups = []struct{ title, flags string }{
-	{"Target", "target limit header method data host partition api-keys denied allowed cost cacert cert " +
-		"key insecure http2 unix-socket proxy past-caches from-curl allow-host"},
-	{"Load", "only skip set config allow-commands redis seed serial economical budget retries dry-run " +
-		"max-rate polite clients"},
-	{"Judging", "promise strict slo wall-error fail-on conformance shared exact-burst burst-resolution " +
-		"rate-resolution tick clock-error drift-ppm only-partition"},
-	{"Recordings and logs", "format columns log-format log-partition match max-duration zone skip-bad lag " +
-		"decided-within would-deny complete"},
-	{"Clients", "client max-attempts retry-budget same-request backoff breaker"},
-	{"Output", "output run-dir compress live"},
-	{"Agents", "agents"},
+// helpText has what commands do, in short and at length, examples, and what their flags mean. What a flag of
+// an earlier command means needs not be said again. The entry groups has the headings under which the help of
+// a command with many flags lists them.
+//
+//go:embed help.txt
+var helpText string
+
+// helped returns helpText with the words that others know.
+func helped() []text.Entry {
+	list := func(words []string) string { return strings.Join(words, ", ") }
+	return text.Entries(strings.NewReplacer("{formats}", list(report.Formats()),
+		"{comparison formats}", list(report.ComparisonFormats()),
+		"{simulation formats}", list(simulationFormats), "{log formats}", LogFormats(),
+		"{languages}", list(languages), "{schemas}", list(schemaNames),
+		"{promises}", list(wordsOf(result.Promises())), "{gentle}", strconv.Itoa(gentle.MaxRequests),
+		"{quick}", strconv.Itoa(quick.MaxRequests)).Replace(helpText))
+}
+
+// explainCommands gives commands and flags the words of helpText.
+func explainCommands(root *cobra.Command) {
+	first := map[string]string{}
+	for _, e := range helped() {
+		if e.Kind != "command" {
+			continue
+		}
+		usages := map[string]string{}
+		for _, l := range e.Lines {
+			if name, usage, _ := strings.Cut(l.Rest, " "); l.Word == "flag" {
+				usages[name], first[name] = usage, cmp.Or(first[name], usage)
+			}
+		}
+		c := root
+		if e.Name != root.Name() {
+			c, _, _ = root.Find([]string{e.Name}) // it is there, which the tests of help texts show
+		}
+		c.Short, c.Long, c.Example = e.Get("short"), e.Get("long"), e.Get("example")
+		if c.Example != "" {
+			c.Example = "  " + strings.ReplaceAll(c.Example, "\n", "\n  ")
+		}
+		for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
+			flags.VisitAll(func(f *pflag.Flag) { f.Usage = cmp.Or(usages[f.Name], first[f.Name]) })
+		}
+	}
 }
 
 // mostUngrouped is the most flags that a help text lists without groups.
@@ -59,7 +92,7 @@ func groupFlags(e *cli.Env, root *cobra.Command) {
 
 // grouped returns the usages of flags, by group. Flags of no group come last.
 func grouped(all *pflag.FlagSet, width int) string {
-	var out []string
+	var out, grouped []string
 	left := pflag.NewFlagSet("", pflag.ContinueOnError)
 	all.VisitAll(left.AddFlag)
 	section := func(title string, names func(f *pflag.Flag) bool) {
@@ -73,14 +106,16 @@ func grouped(all *pflag.FlagSet, width int) string {
 			out = append(out, title+":\n"+trimmed(some.FlagUsagesWrapped(width)))
 		}
 	}
-	known := ""
-	for _, g := range flagGroups {
-		known += " " + g.flags
-		section(g.title, func(f *pflag.Flag) bool { return slices.Contains(strings.Fields(g.flags), f.Name) })
+	for _, e := range helped() {
+		for _, l := range e.Lines {
+			if title, flags, _ := strings.Cut(l.Rest, ": "); l.Word == "group" {
+				of := strings.Fields(flags)
+				section(title, func(f *pflag.Flag) bool { return slices.Contains(of, f.Name) })
+				grouped = append(grouped, of...)
+			}
+		}
 	}
-	section("Other flags", func(f *pflag.Flag) bool {
-		return !slices.Contains(strings.Fields(known), f.Name)
-	})
+	section("Other flags", func(f *pflag.Flag) bool { return !slices.Contains(grouped, f.Name) })
 	return strings.Join(out, "\n\n")
 }
 

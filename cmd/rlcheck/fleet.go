@@ -28,11 +28,9 @@ type fleetFlags struct {
 
 // add declares the flags.
 func (f *fleetFlags) add(fl *pflag.FlagSet) {
-	fl.Var(f, "agents", "`N`, or N,deal=clients,within=2m: how many agents send the load (rlcheck agent); "+
-		"without --redis they are started on this machine. They share out the requests of each client, "+
-		"or with deal=clients whole clients; within is how long they may take to be ready (2m)")
-	fl.StringVar(&f.deal, "deal", string(fleet.ByRequests), "the deal of --agents")
-	fl.DurationVar(&f.within, "agents-within", 2*time.Minute, "the within of --agents")
+	fl.Var(f, "agents", "")
+	fl.StringVar(&f.deal, "deal", string(fleet.ByRequests), "")
+	fl.DurationVar(&f.within, "agents-within", 2*time.Minute, "")
 	for _, old := range []string{"deal", "agents-within"} {
 		fl.Lookup(old).Hidden = true // they are parts of --agents now
 	}

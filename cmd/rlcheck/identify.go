@@ -54,21 +54,7 @@ var probes []byte
 func newIdentifyCmd(e *cli.Env) *cobra.Command {
 	var f identifyFlags
 	cmd := &cobra.Command{
-		Use:   "identify URL|RECORDING|LOG",
-		Short: "Find out which limit an endpoint has, within a budget",
-		Long: `Identify sends few requests, one experiment after the other, until only one kind of limit explains
-all answers. It prints a SPEC that run and check accept, and what was measured. All requests have one key,
-whose quota is used up several times.
-
-For a RECORDING (a timeline file, or the folder of a run) or an access log (--format names its server),
-identify gives the same answer and sends nothing.
-
-Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2 nothing was sent, 3 open,
-130 interrupted.`,
-		Example: `  rlcheck identify https://api.example/v1/items -H 'X-Api-Key: ${KEY}' --allow-host api.example
-  rlcheck identify http://127.0.0.1:8080/ --partition header:X-Api-Key --budget requests=200
-  rlcheck identify reports/2026-11-20T10-00-00
-  rlcheck identify access.log --format nginx --log-partition X-Api-Key --match 'path=/api/*'`,
+		Use:  "identify URL|RECORDING|LOG",
 		Args: cli.Needs(0, 1, "one URL, such as http://127.0.0.1:8080/, or one recording"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args)+len(f.Target) == 0 || len(args) == 1 && f.Target != "" {
@@ -99,33 +85,24 @@ Exit status: 0 identified, 1 no limit that is looked for explains the answers, 2
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.Target, "target", "t", "", "the URL, instead of the argument")
-	fl.StringVar(&f.Partition, "partition", "none",
-		"where the key stands: none, address, path, header:NAME, query:NAME or cookie:NAME")
+	fl.StringVarP(&f.Target, "target", "t", "", "")
+	fl.StringVar(&f.Partition, "partition", "none", "")
 	f.Request.Add(fl)
-	fl.Lookup("method").Usage = "the method (default GET; POST with --data)"
-	fl.StringSliceVar(&f.Request.denied, "denied", []string{"429", "503"},
-		"what a denial is: "+deniedWords+"; in a log statuses and FIELD=VALUE")
-	fl.StringVar(&f.most, "budget", "", fmt.Sprintf("send and take no more than requests=N,time=DURATION "+
-		"(default requests=%d, and %d to loopback and private addresses, but not more than a quota of the "+
-		"found size needs; time=5m)", gentle.MaxRequests, quick.MaxRequests))
-	fl.IntVar(&f.maxRequests, "max-requests", 0, "the requests of --budget")
-	fl.StringVar(&f.maxRate, "max-rate", "",
-		"send no faster (default 50/s, and 10000/s to loopback and private addresses)")
-	fl.DurationVar(&f.maxTime, "max-time", 5*time.Minute, "the time of --budget")
+	fl.StringSliceVar(&f.Request.denied, "denied", []string{"429", "503"}, "")
+	fl.StringVar(&f.most, "budget", "", "")
+	fl.IntVar(&f.maxRequests, "max-requests", 0, "")
+	fl.StringVar(&f.maxRate, "max-rate", "", "")
+	fl.DurationVar(&f.maxTime, "max-time", 5*time.Minute, "")
 	for _, before := range []string{"max-requests", "max-time"} { // its members had names of their own
 		fl.Lookup(before).Hidden = true
 	}
-	fl.BoolVar(&f.polite, "polite", false,
-		"wait as long as Retry-After asks (default true, except on loopback addresses)")
-	fl.BoolVar(&f.clients, "clients", true,
-		"ask as other clients too (header, address, path, method, connection), to find what tells "+
-			"clients apart")
-	fl.StringVar(&f.format, "format", "", "format of an access log: "+LogFormats())
+	fl.BoolVar(&f.polite, "polite", false, "")
+	fl.BoolVar(&f.clients, "clients", true, "")
+	fl.StringVar(&f.format, "format", "", "")
 	f.log.Add(cmd)
-	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "FORMAT[=PATH]: table, json or html (repeatable)")
-	fl.StringVar(&f.Out, "run-dir", "", "folder of the recording (default reports/<start>)")
-	fl.StringSliceVar(&f.Allow, "allow-host", nil, "host that may be reached although its address is public")
+	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "")
+	fl.StringVar(&f.Out, "run-dir", "", "")
+	fl.StringSliceVar(&f.Allow, "allow-host", nil, "")
 	return cmd
 }
 

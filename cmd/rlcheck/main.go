@@ -52,20 +52,14 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 // newRootCmd builds the command tree.
 func newRootCmd(e *cli.Env) *cobra.Command {
 	root := &cobra.Command{
-		Use:   "rlcheck",
-		Short: "Load-test rate limiters and judge whether they keep the limit they declare",
-		Long: `rlcheck sends load to an HTTP endpoint and records when each request could have been decided. It fails a
-limiter only if no decision times, no order and no hidden start of windows explain the recording.
-
-Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something was inconclusive,
-130 interrupted.`,
+		Use:                "rlcheck",
 		SilenceErrors:      true,
 		SilenceUsage:       true,
 		DisableSuggestions: true, // unknownCommand has its own, in one line
 	}
 	// The version flag is our own. Cobra prints one through text/template, and then the linker keeps every
 	// exported method.
-	asked := root.Flags().Bool("version", false, "print the version")
+	asked := root.Flags().Bool("version", false, "")
 	root.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *asked {
 			printVersion(e)
@@ -78,10 +72,10 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 	root.SetErr(e.Say.Err)
 	root.SetFlagErrorFunc(flagError)
 	flags := root.PersistentFlags()
-	flags.BoolVarP(&e.Quiet, "quiet", "q", false, "print only results")
-	flags.BoolVarP(&e.Verbose, "verbose", "v", false, "print more details")
-	flags.StringVar(&e.Color, "color", "auto", "colours: auto, always or never (NO_COLOR is honoured)")
-	flags.BoolVar(&e.NoProgress, "no-progress", false, "no progress bar")
+	flags.BoolVarP(&e.Quiet, "quiet", "q", false, "")
+	flags.BoolVarP(&e.Verbose, "verbose", "v", false, "")
+	flags.StringVar(&e.Color, "color", "auto", "")
+	flags.BoolVar(&e.NoProgress, "no-progress", false, "")
 	root.PersistentPreRunE = func(cmd *cobra.Command, _ []string) error { return settle(e, cmd) }
 	addCommands(root, "Test an endpoint:", newRunCmd(e), newIdentifyCmd(e), newCheckCmd(e))
 	addCommands(root, "Look at results:", newReportCmd(e), newCompareCmd(e))
@@ -92,6 +86,7 @@ Exit status: 0 all passed, 1 something failed, 2 nothing was judged, 3 something
 	root.AddCommand(newVersionCmd(e), newSchemaCmd(e), newRetryAfterCmd(e), newManCmd(e))
 	root.SetHelpCommand(newHelpCmd())
 	root.InitDefaultHelpCmd()
+	explainCommands(root)
 	settleCompletion(root)
 	groupFlags(e, root)
 	for _, c := range root.Commands() {
@@ -147,9 +142,8 @@ func negativeLast(root *cobra.Command, args []string) []string {
 
 func newVersionCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
-		Use:   "version",
-		Short: "Print the version",
-		Args:  cli.NoArguments,
+		Use:  "version",
+		Args: cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			printVersion(e)
 			return nil
@@ -196,8 +190,7 @@ func printVersion(e *cli.Env) {
 
 func newHelpCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:   "help [COMMAND]",
-		Short: "Help about any command",
+		Use: "help [COMMAND]",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := unknownCommand(cmd.Root(), args); err != nil {
 				return err

@@ -16,7 +16,6 @@ import (
 func newManCmd(_ *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:    "man DIR",
-		Short:  "Write the manual pages (the old form of explain --man DIR)",
 		Hidden: true,
 		Args:   cli.Needs(1, 1, "the folder to write to"),
 		RunE:   func(cmd *cobra.Command, args []string) error { return writeManuals(cmd.Root(), args[0]) },

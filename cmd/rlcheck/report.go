@@ -4,7 +4,6 @@ import (
 	"errors"
 	"path"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,12 +19,8 @@ func newReportCmd(e *cli.Env) *cobra.Command {
 	var outputs, only, skip []string
 	var strict bool
 	cmd := &cobra.Command{
-		Use:   "report RUN -o FORMAT[=PATH]",
-		Short: "Write other formats of a kept run",
-		Long: `Report writes a kept run (its folder, or its report.json) in other formats. What is missing from the
-recordings is left out. The exit status says only whether the files were written: 0 or 2.`,
-		Example: "  rlcheck report reports/2026-11-20T10-00-00 -o html=run.html",
-		Args:    cli.Needs(1, 1, "one kept run: its folder, or its report.json"),
+		Use:  "report RUN -o FORMAT[=PATH]",
+		Args: cli.Needs(1, 1, "one kept run: its folder, or its report.json"),
 		RunE: func(_ *cobra.Command, args []string) error {
 			if len(outputs) == 0 { // otherwise all formats may go to files
 				outputs = []string{"table"}
@@ -46,11 +41,10 @@ recordings is left out. The exit status says only whether the files were written
 			return cli.Ended(nil, cli.Emit(e, outs, r, o))
 		},
 	}
-	cmd.Flags().StringArrayVarP(&outputs, "output", "o", nil,
-		"FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+" (repeatable; default table)")
-	cmd.Flags().StringSliceVar(&only, "only", nil, "report only these scenarios: ID or GLOB")
-	cmd.Flags().StringSliceVar(&skip, "skip", nil, "leave these scenarios out: ID or GLOB")
-	cmd.Flags().BoolVar(&strict, "strict", false, "recommended scenarios count too")
+	cmd.Flags().StringArrayVarP(&outputs, "output", "o", nil, "")
+	cmd.Flags().StringSliceVar(&only, "only", nil, "")
+	cmd.Flags().StringSliceVar(&skip, "skip", nil, "")
+	cmd.Flags().BoolVar(&strict, "strict", false, "")
 	return cmd
 }
 

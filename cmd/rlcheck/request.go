@@ -39,27 +39,19 @@ type requestFlags struct {
 
 // Add declares the flags.
 func (f *requestFlags) Add(fl *pflag.FlagSet) {
-	fl.StringArrayVarP(&f.header, "header", "H", nil,
-		"a header field: 'NAME: VALUE', the value also @FILE or ${VARIABLE}; kept secret (repeatable)")
-	fl.StringVarP(&f.method, "method", "X", "", "the method (default that of the scenario; POST with --data)")
-	fl.StringVarP(&f.data, "data", "d", "", "the body: BODY, @FILE, or @- for standard input; kept secret")
-	fl.StringVar(&f.host, "host", "", "the Host field, and the name in the certificate: NAME or NAME:PORT")
-	fl.StringVar(&f.Cacert, "cacert", "",
-		"PEM file of the authorities that may sign the target's certificate")
-	fl.StringVar(&f.Cert, "cert", "", "PEM file of the certificate to show to the target; may hold the key")
-	fl.StringVar(&f.Key, "key", "", "PEM file of the key of --cert")
-	fl.BoolVar(&f.http2, "http2", false, "send HTTP/2: with https if the target offers it, with http "+
-		"without asking")
-	fl.StringVar(&f.UnixSocket, "unix-socket", "",
-		"connect to the Unix socket at this path, not to the URL's host")
-	fl.StringVar(&f.proxy, "proxy", "",
-		"an HTTP proxy: http://[USER:PASSWORD@]HOST:PORT; https goes through a tunnel")
-	fl.BoolVar(&f.PastCaches, "past-caches", false,
-		"get past caches: a query parameter of its own for each request, and Cache-Control: no-cache. "+
-			"A limiter that counts by the whole URL then gives each request its own quota")
-	fl.StringVar(&f.Curl, "from-curl", "",
-		"send what this curl command sends ('curl ...', or @FILE); other flags override it")
-	fl.BoolVar(&f.insecure, "insecure", false, "accept any certificate (the reports say so)")
+	fl.StringArrayVarP(&f.header, "header", "H", nil, "")
+	fl.StringVarP(&f.method, "method", "X", "", "")
+	fl.StringVarP(&f.data, "data", "d", "", "")
+	fl.StringVar(&f.host, "host", "", "")
+	fl.StringVar(&f.Cacert, "cacert", "", "")
+	fl.StringVar(&f.Cert, "cert", "", "")
+	fl.StringVar(&f.Key, "key", "", "")
+	fl.BoolVar(&f.http2, "http2", false, "")
+	fl.StringVar(&f.UnixSocket, "unix-socket", "", "")
+	fl.StringVar(&f.proxy, "proxy", "", "")
+	fl.BoolVar(&f.PastCaches, "past-caches", false, "")
+	fl.StringVar(&f.Curl, "from-curl", "", "")
+	fl.BoolVar(&f.insecure, "insecure", false, "")
 }
 
 // neverEmpty are the flags whose value must not be empty.

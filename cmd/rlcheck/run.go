@@ -11,7 +11,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/report"
-	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/text"
@@ -46,15 +45,7 @@ type runFlags struct {
 func newRunCmd(e *cli.Env) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run [SCENARIO|DIR|builtin:NAME...]",
-		Short: "Send the load of scenarios, record and judge it, write reports",
-		Long: `Run takes scenario files, folders of them, or bundled ones (builtin: for all). It sends their load to
-the target, judges each recording against the declared limit, and writes reports.
-
-Scenarios that cannot disturb each other are recorded at the same time. A scenario that fails or shows too
-little beside others is recorded again alone.`,
-		Example: `  rlcheck run builtin:
-  rlcheck run scenarios/burst.yaml -t http://127.0.0.1:8080/ --limit leaky-bucket,rate=10/s,burst=21`,
+		Use: "run [SCENARIO|DIR|builtin:NAME...]",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := cli.NotEmpty(cmd, neverEmpty...); err != nil {
 				return err
@@ -67,62 +58,44 @@ little beside others is recorded again alone.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.Target, "target", "t", "", "URL of the target, or builtin")
-	fl.StringVar(&f.Limit, "limit", "", "the declared limit, as a SPEC: ALGORITHM,key=value,...")
-	fl.StringVar(&f.Partition, "partition", "", "what identifies a client: header:NAME, header:NAME: "+
-		"FORMAT, address, path, query:NAME, cookie:NAME, body:NAME or none")
-	fl.StringVar(&f.keys, "api-keys", "", "file of keys that the target issued, one client in each line; "+
-		"they are redacted")
+	fl.StringVarP(&f.Target, "target", "t", "", "")
+	fl.StringVar(&f.Limit, "limit", "", "")
+	fl.StringVar(&f.Partition, "partition", "", "")
+	fl.StringVar(&f.keys, "api-keys", "", "")
 	f.Request.Add(fl)
-	fl.StringSliceVar(&f.Request.denied, "denied", nil,
-		"what a denial is: "+deniedWords+" (default that of the scenario, mostly 429 and 503)")
-	fl.StringSliceVar(&f.Request.allowed, "allowed", nil,
-		"statuses that are admissions, such as 2xx,404 (default all below 400 that are no denials)")
-	fl.StringVar(&f.config, "config", "",
-		"file with settings for all runs (default "+configName+", if there)")
-	fl.StringArrayVar(&f.Set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
-	fl.StringSliceVar(&f.only, "only", nil, "run only these scenarios: ID, GLOB or TAG")
-	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
-	fl.BoolVar(&f.strict, "strict", false, "recommended scenarios count too, and so do recommended "+
-		"fields that are never sent")
-	promises := strings.Join(wordsOf(result.Promises()), ", ")
-	fl.StringSliceVar(&f.promise, "promise", nil, "what the target promises to have: "+promises)
-	fl.StringVar(&f.cost, "cost", "",
-		"how many units of the limit each request costs, though it says nothing of it (default 1)")
-	fl.StringSliceVar(&f.slo, "slo", nil, "objectives that each scenario must keep: allowed_p99=50ms (or "+
-		"denied_, p50, p90, p95, p999, max) and errors=0")
-	fl.Uint64Var(&f.seed, "seed", 1, "seed of all random choices")
-	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "FORMAT[=PATH]: "+strings.Join(report.Formats(), ", ")+
-		" (repeatable)")
-	fl.StringVar(&f.Out, "run-dir", "", "folder of the run (default reports/<start>)")
-	fl.BoolVar(&f.compress, "compress", false, "keep recordings as timeline.ndjson.gz")
-	fl.BoolVar(&f.dryRun, "dry-run", false, "show requests, duration and hosts, and send nothing")
-	fl.StringVar(&f.live, "live", "", "show the run while it goes on, at this port of 127.0.0.1 "+
-		"(default any free one)")
+	fl.StringSliceVar(&f.Request.denied, "denied", nil, "")
+	fl.StringSliceVar(&f.Request.allowed, "allowed", nil, "")
+	fl.StringVar(&f.config, "config", "", "")
+	fl.StringArrayVar(&f.Set, "set", nil, "")
+	fl.StringSliceVar(&f.only, "only", nil, "")
+	fl.StringSliceVar(&f.skip, "skip", nil, "")
+	fl.BoolVar(&f.strict, "strict", false, "")
+	fl.StringSliceVar(&f.promise, "promise", nil, "")
+	fl.StringVar(&f.cost, "cost", "", "")
+	fl.StringSliceVar(&f.slo, "slo", nil, "")
+	fl.Uint64Var(&f.seed, "seed", 1, "")
+	fl.StringArrayVarP(&f.Outputs, "output", "o", nil, "")
+	fl.StringVar(&f.Out, "run-dir", "", "")
+	fl.BoolVar(&f.compress, "compress", false, "")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "")
+	fl.StringVar(&f.live, "live", "", "")
 	fl.Lookup("live").NoOptDefVal = "0"
-	fl.StringSliceVar(&f.Allow, "allow-host", nil, "host that may be reached although its address is public")
-	fl.BoolVar(&f.commands, "allow-commands", false,
-		"run the commands of scenarios that only "+configName+" names")
-	fl.StringVar(&f.redis, "redis", "", "where the embedded target keeps its state: a redis:// URL, or "+
-		"embedded (default memory); with --agents, where the agents meet")
+	fl.StringSliceVar(&f.Allow, "allow-host", nil, "")
+	fl.BoolVar(&f.commands, "allow-commands", false, "")
+	fl.StringVar(&f.redis, "redis", "", "")
 	f.fleet.add(fl)
 	f.addPace(fl)
-	fl.DurationVar(&f.wallError, "wall-error", 0, "how far the target's clock may be from ours (default "+
-		"500ms; on loopback 1ms, except to prove a FAIL)")
-	fl.StringVar(&f.failOn, "fail-on", "",
-		"fail: exit 0 if something is inconclusive; inconclusive: exit 1 (default exit 3)")
+	fl.DurationVar(&f.wallError, "wall-error", 0, "")
+	fl.StringVar(&f.failOn, "fail-on", "", "")
 	return cmd
 }
 
 // addPace adds the flags about how much is recorded, and how.
 func (f *runFlags) addPace(fl *pflag.FlagSet) {
-	fl.BoolVar(&f.serial, "serial", false, "record one scenario after the other")
-	fl.BoolVar(&f.economical, "economical", false,
-		"sleep until a request is due instead of spinning: for machines that others share")
-	fl.StringVar(&f.budget, "budget", "", "run only what fits into requests=N,time=DURATION; scenarios "+
-		"that catch the most faults come first")
-	fl.IntVar(&f.retries, "retries", 0, "how often to repeat a scenario that was late or showed too "+
-		"little, with fresh clients; a FAIL is never repeated")
+	fl.BoolVar(&f.serial, "serial", false, "")
+	fl.BoolVar(&f.economical, "economical", false, "")
+	fl.StringVar(&f.budget, "budget", "", "")
+	fl.IntVar(&f.retries, "retries", 0, "")
 }
 
 // runAll is `rlcheck run`.

@@ -16,7 +16,6 @@ var schemaNames = []string{"scenario", "report", "verdict", "compare", "identity
 func newSchemaCmd(e *cli.Env) *cobra.Command {
 	return &cobra.Command{
 		Use:       "schema [scenario|report|verdict|compare|identity]",
-		Short:     "Print a JSON Schema (the old form of lint --schema NAME)",
 		Hidden:    true,
 		Args:      cli.Needs(0, 1, "scenario, report, verdict, compare or identity"),
 		ValidArgs: schemaNames,

@@ -26,17 +26,7 @@ func newSelftestCmd(e *cli.Env) *cobra.Command {
 	var quick bool
 	var at atLimit
 	cmd := &cobra.Command{
-		Use:   "selftest",
-		Short: "Prove on this machine that correct targets pass and every claimed fault fails",
-		Long: `Selftest runs every bundled scenario over loopback against the embedded target. The correct target
-must pass, and the target with each fault that the scenario claims to catch must fail. It prints the share of
-faults caught, and the faults that no scenario claims.
-
-With --limit it tries the scenarios at your limit, in virtual time and without a network: which faults they catch
-there, and which the limit cannot show, with the reason. Then a PASS of a run says what it can say. It ends
-with 0 if nothing was missed that the limit can show.`,
-		Example: "  rlcheck selftest --quick\n" +
-			"  rlcheck selftest --limit token-bucket,rate=100/s,burst=20 --distance 20ms",
+		Use:  "selftest",
 		Args: cli.Needs(0, 0, "no argument"),
 		RunE: func(*cobra.Command, []string) error {
 			ctx, stop := cli.Interruptible()
@@ -58,10 +48,10 @@ with 0 if nothing was missed that the limit can show.`,
 			return cli.StatusFor(r.Verdict(), r.Interrupted, "")
 		},
 	}
-	cmd.Flags().BoolVar(&quick, "quick", false, "try each fault in only one scenario")
-	cmd.Flags().StringVar(&at.limit, "limit", "", "try the scenarios at this limit (a SPEC), in virtual time")
-	cmd.Flags().DurationVar(&at.distance, "distance", 0, "the time to the target and back, with --limit")
-	cmd.Flags().BoolVar(&at.play, "play", false, "play the trials in this process")
+	cmd.Flags().BoolVar(&quick, "quick", false, "")
+	cmd.Flags().StringVar(&at.limit, "limit", "", "")
+	cmd.Flags().DurationVar(&at.distance, "distance", 0, "")
+	cmd.Flags().BoolVar(&at.play, "play", false, "")
 	_ = cmd.Flags().MarkHidden("play") // the flag exists
 	return cmd
 }

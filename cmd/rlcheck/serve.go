@@ -40,12 +40,7 @@ type serveFlags struct {
 func newServeCmd(e *cli.Env) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
-		Use:   "serve --limit SPEC",
-		Short: "Start a loopback endpoint with a limiter, correct or with a named fault",
-		Example: `  rlcheck serve --limit token-bucket,rate=10/s,burst=20 --addr 127.0.0.1:8080
-  rlcheck serve --limit fixed-window,rate=100/1m --rule '/login fixed-window,rate=5/1m' --rule 'X-Tier:gold fixed-window,rate=1000/1m'
-  rlcheck serve --limit token-bucket,rate=1/1s,burst=5 --record clients.ndjson
-  rlcheck serve --fault list`,
+		Use:  "serve --limit SPEC",
 		Args: cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if f.fault == "list" {
@@ -55,61 +50,35 @@ func newServeCmd(e *cli.Env) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.limit, "limit", "", "the limit, as a SPEC: ALGORITHM,key=value,... (required)")
-	fl.StringVar(&f.addr, "addr", "127.0.0.1:8080",
-		"loopback address to listen on; port 0 lets the kernel choose")
-	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
-	fl.StringVar(&f.key, "key", "X-Api-Key", "header field whose value is the partition")
-	fl.StringVar(&f.partition, "partition", "", "none: all clients share one quota (default: each key "+
-		"has its own quota; a request without a key counts for its address)")
-	fl.StringArrayVar(&f.rules, "rule", nil, "a separate limit for some requests: /PATH, METHOD, "+
-		"NAME:VALUE of a field or several of these, then a SPEC, none, or zero for a limit of nothing; "+
-		"the first rule that fits counts (repeatable)")
-	fl.StringVar(&f.client, "client-address", "", "header field to whose end a trusted proxy writes the "+
-		"client's address, for requests without a key (default the address of the connection)")
-	fl.StringVar(&f.control, "control", "",
-		"loopback address to listen on for events: POST /restart, /reload, /reload?limit=SPEC, "+
-			"/store-down, /store-up, GET /denials; its URL is the second line printed (default none)")
-	fl.StringVar(&f.record, "record", "",
-		"file to record how clients behave, as a timeline; rlcheck check FILE --client judges it")
-	fl.StringVar(&f.retryAfter, "retry-after", "seconds", "form of Retry-After: seconds or date")
-	fl.StringSliceVar(&f.dialect, "dialect", nil, "groups of fields in answers: x-ratelimit (reset since "+
-		"the epoch), x-ratelimit-delta (reset from now), ratelimit-draft (RateLimit and RateLimit-Policy "+
-		"of draft -10 and -11), ratelimit-legacy (RateLimit-Limit and kin), openai and anthropic (one "+
-		"family for requests and one for tokens), retry-after, retry-after-ms, none (default "+
-		"x-ratelimit,ratelimit-draft,retry-after)")
-	fl.IntVar(&f.status, "deny-status", http.StatusTooManyRequests,
-		"status of a denial: 429, 503, 403, 200 or any other")
-	fl.StringVar(&f.denyBody, "deny-body", "quota-exceeded",
-		"body of a denial: a problem of the draft's type quota-exceeded, "+
-			"temporary-reduced-capacity or abnormal-usage-detected; or json, retry-info, text, or none")
-	fl.StringVar(&f.grpc, "grpc", "", "answer gRPC requests, over HTTP/2 in clear text; a denial is "+
-		"exhausted (status 8) or unavailable (14, with RetryInfo)")
-	fl.DurationVar(&f.tokens, "tokens", 0, "answer like a gateway in front of a language model: POST a chat "+
-		"completion; max_tokens, or the field X-Cost, says what it costs, and the answer tells it as "+
-		"usage.total_tokens of a JSON body or of the last event of a stream, or in X-Tokens; the value is "+
-		"how long a stream lasts")
+	fl.StringVar(&f.limit, "limit", "", "")
+	fl.StringVar(&f.addr, "addr", "127.0.0.1:8080", "")
+	fl.StringVar(&f.fault, "fault", "", "")
+	fl.StringVar(&f.key, "key", "X-Api-Key", "")
+	fl.StringVar(&f.partition, "partition", "", "")
+	fl.StringArrayVar(&f.rules, "rule", nil, "")
+	fl.StringVar(&f.client, "client-address", "", "")
+	fl.StringVar(&f.control, "control", "", "")
+	fl.StringVar(&f.record, "record", "", "")
+	fl.StringVar(&f.retryAfter, "retry-after", "seconds", "")
+	fl.StringSliceVar(&f.dialect, "dialect", nil, "")
+	fl.IntVar(&f.status, "deny-status", http.StatusTooManyRequests, "")
+	fl.StringVar(&f.denyBody, "deny-body", "quota-exceeded", "")
+	fl.StringVar(&f.grpc, "grpc", "", "")
+	fl.DurationVar(&f.tokens, "tokens", 0, "")
 	fl.Lookup("tokens").NoOptDefVal = "2s"
-	fl.Uint64Var(&f.seed, "seed", 1, "seed of the random choices of faults")
+	fl.Uint64Var(&f.seed, "seed", 1, "")
 	addStateFlags(fl, &f)
 	return cmd
 }
 
 // addStateFlags adds the flags that say where the state is kept, and by which replicas.
 func addStateFlags(fl *pflag.FlagSet, f *serveFlags) {
-	fl.StringVar(&f.redis, "redis", "",
-		"where the state is kept: redis://HOST:PORT, rediss://HOST:PORT, "+
-			"redis-cluster://HOST:PORT,HOST:PORT, "+
-			"redis-sentinel://HOST:PORT/MASTER, or embedded (default memory)")
-	fl.StringVar(&f.onStoreError, "on-store-error", "error",
-		"what to do while the store does not answer: allow, deny or error (500)")
-	fl.IntVar(&f.replicas, "replicas", 1, "number of replicas behind the address")
-	fl.StringVar(&f.counters, "counters", "shared",
-		"what the replicas know of each other: shared (one state), private or synced")
-	fl.DurationVar(&f.syncEvery, "sync-every", time.Second,
-		"how often synced replicas exchange what they admitted")
-	fl.StringVar(&f.balance, "balance", "request",
-		"how requests are dealt to replicas: by request or by connection")
+	fl.StringVar(&f.redis, "redis", "", "")
+	fl.StringVar(&f.onStoreError, "on-store-error", "error", "")
+	fl.IntVar(&f.replicas, "replicas", 1, "")
+	fl.StringVar(&f.counters, "counters", "shared", "")
+	fl.DurationVar(&f.syncEvery, "sync-every", time.Second, "")
+	fl.StringVar(&f.balance, "balance", "request", "")
 }
 
 // options returns the options of the target. The error says what is wrong with the rules.
@@ -287,10 +256,8 @@ type proxyFlags struct {
 func newProxyCmd(e *cli.Env) *cobra.Command {
 	var f proxyFlags
 	cmd := &cobra.Command{
-		Use:     "proxy --upstream URL",
-		Short:   "Start a loopback proxy that passes, strips or rewrites header fields",
-		Example: `  rlcheck proxy --upstream http://127.0.0.1:8080/ --strip Retry-After --strip 'RateLimit*' --status 429=503`,
-		Args:    cli.NoArguments,
+		Use:  "proxy --upstream URL",
+		Args: cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			if f.fault == "list" {
 				return listFaults(e, true)
@@ -299,16 +266,13 @@ func newProxyCmd(e *cli.Env) *cobra.Command {
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.upstream, "upstream", "", "URL of the origin (required)")
-	fl.StringVar(&f.addr, "addr", "127.0.0.1:8081",
-		"loopback address to listen on; port 0 lets the kernel choose")
-	fl.StringArrayVar(&f.strip, "strip", nil,
-		"header field to drop; NAME* drops all fields that begin so (repeatable)")
-	fl.StringArrayVar(&f.set, "set", nil, "header field to set: NAME=VALUE (repeatable)")
-	fl.StringSliceVar(&f.status, "status", nil, "status to replace: 429=503")
-	fl.DurationVar(&f.cache, "cache", 0, "keep admissions for this long and say so (Age, X-Cache), as "+
-		"a cache in front of a limiter does")
-	fl.StringVar(&f.fault, "fault", "", "a deliberate defect by name; list shows them all")
+	fl.StringVar(&f.upstream, "upstream", "", "")
+	fl.StringVar(&f.addr, "addr", "127.0.0.1:8081", "")
+	fl.StringArrayVar(&f.strip, "strip", nil, "")
+	fl.StringArrayVar(&f.set, "set", nil, "")
+	fl.StringSliceVar(&f.status, "status", nil, "")
+	fl.DurationVar(&f.cache, "cache", 0, "")
+	fl.StringVar(&f.fault, "fault", "", "")
 	return cmd
 }
 

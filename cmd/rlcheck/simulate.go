@@ -40,22 +40,7 @@ var simulationFormats = []string{"table", "json", "html", "ndjson", "csv", "clie
 func newSimulateCmd(e *cli.Env) *cobra.Command {
 	var f simulateFlags
 	cmd := &cobra.Command{
-		Use:   "simulate [SCENARIO|DIR|builtin:NAME...] [--limit SPEC]",
-		Short: "Show what a correct limiter would do with a load, in virtual time",
-		Long: `Simulate decides the requests of scenarios with the reference limiters in virtual time. It
-sends nothing and needs no target. Clients that wait for an answer, or retry, do so as in a run. Commands of
-hook phases do nothing.
-
-With --from it decides the requests of an access log or a recording instead of a scenario: how many requests
-of which clients a limit would deny. Each --limit is tried. A denied client would send other requests later
-than the log has; only the requests of the log are counted.
-
-With --beside it decides the requests of a kept run (its folder, its report.json, or one recording), each
-between its start and its answer, and draws the result beside what was observed. A difference alone proves
-nothing: only the judge does.`,
-		Example: `  rlcheck simulate builtin:burst --limit fixed-window,rate=20/2s -o html=simulated.html
-  rlcheck simulate --from access.log --format nginx --limit fixed-window,rate=100/1m
-  rlcheck simulate --beside reports/2026-11-20T10-00-00 -o html=beside.html`,
+		Use: "simulate [SCENARIO|DIR|builtin:NAME...] [--limit SPEC]",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.read.Changed = cmd.Flags().Changed
 			f.read.Typed = func(flag string) bool { return cmd.Flags().Changed(flag) && !e.Unspoken[flag] }
@@ -66,22 +51,17 @@ nothing: only the judge does.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.limits, "limit", nil, "the limit, as a SPEC (repeatable with --from; default "+
-		"that of the scenario)")
-	fl.StringVar(&f.from, "from", "", "access log or recording whose requests are decided; - for "+
-		"standard input")
-	fl.StringVar(&f.beside, "beside", "", "kept run or recording whose requests are decided, and drawn "+
-		"beside what was observed (table, html)")
-	fl.StringArrayVarP(&f.outputs, "output", "o", nil,
-		"FORMAT[=PATH]: "+strings.Join(simulationFormats, ", ")+" (repeatable; default table)")
-	fl.StringArrayVar(&f.set, "set", nil, "override a value of the scenario: PATH=VALUE (repeatable)")
-	fl.StringSliceVar(&f.only, "only", nil, "simulate only these scenarios: ID, GLOB or TAG")
-	fl.StringSliceVar(&f.skip, "skip", nil, "leave these scenarios out: ID, GLOB or TAG")
-	fl.Uint64Var(&f.seed, "seed", 1, "seed of all random choices")
-	fl.DurationVar(&f.answer, "answer", time.Millisecond, "how long an answer takes")
-	fl.StringVar(&f.read.Format, "format", "ndjson", "for --from: ndjson, csv, "+LogFormats())
-	fl.StringToStringVar(&f.read.Columns, "columns", nil,
-		"for --from: names that the file uses instead: sent_ns=start,...")
+	fl.StringArrayVar(&f.limits, "limit", nil, "")
+	fl.StringVar(&f.from, "from", "", "")
+	fl.StringVar(&f.beside, "beside", "", "")
+	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "")
+	fl.StringArrayVar(&f.set, "set", nil, "")
+	fl.StringSliceVar(&f.only, "only", nil, "")
+	fl.StringSliceVar(&f.skip, "skip", nil, "")
+	fl.Uint64Var(&f.seed, "seed", 1, "")
+	fl.DurationVar(&f.answer, "answer", time.Millisecond, "")
+	fl.StringVar(&f.read.Format, "format", "ndjson", "")
+	fl.StringToStringVar(&f.read.Columns, "columns", nil, "")
 	f.read.Log.AddReading(cmd)
 	return cmd
 }
