@@ -38,22 +38,19 @@ func configKind() kind[*configFile] {
 	type file = configFile
 	text := func(what string) kind[*[]string] { return list(what, word("one of "+what+" is text", `\S`)) }
 	return object("a configuration", []field[*file]{
-		key("target", urlKind(), "As --target.", func(c *file) *string { return &c.Target }),
-		key("limit", limitKind(), "As --limit.", func(c *file) *spec.Limit { return &c.limit }),
-		key("partition", partitionTextKind(), "As --partition.",
-			func(c *file) *string { return &c.Partition }),
-		key("keys", word("a file has a name", `\S`), "As --api-keys: the file with the keys that the "+
-			"target issued.", func(c *file) *string { return &c.Keys }),
-		key("promises", list("promises", promiseKind()), "As --promise.",
+		key("target", urlKind(), func(c *file) *string { return &c.Target }),
+		key("limit", limitKind(), func(c *file) *spec.Limit { return &c.limit }),
+		key("partition", partitionTextKind(), func(c *file) *string { return &c.Partition }),
+		key("keys", word("a file has a name", `\S`), func(c *file) *string { return &c.Keys }),
+		key("promises", list("promises", promiseKind()),
 			func(c *file) *[]result.Promise { return &c.Promises }),
-		key("header", headerKind(), "As --header.", func(c *file) *map[string]string { return &c.header }),
-		key("scenarios", text("scenarios"), "What is run.", func(c *file) *[]string { return &c.Scenarios }),
-		key("only", text("words"), "As --only.", func(c *file) *[]string { return &c.Only }),
-		key("skip", text("words"), "As --skip.", func(c *file) *[]string { return &c.Skip }),
-		key("outputs", text("outputs"), "As --output.", func(c *file) *[]string { return &c.Outputs }),
-		key("slo", sloKind(), "As --slo: allowed_p99: 50ms, errors: 0.",
-			func(c *file) *draft { return &c.slo }),
-		key("fail-on", choice("what fails", "fail", "inconclusive"), "As --fail-on.",
+		key("header", headerKind(), func(c *file) *map[string]string { return &c.header }),
+		key("scenarios", text("scenarios"), func(c *file) *[]string { return &c.Scenarios }),
+		key("only", text("words"), func(c *file) *[]string { return &c.Only }),
+		key("skip", text("words"), func(c *file) *[]string { return &c.Skip }),
+		key("outputs", text("outputs"), func(c *file) *[]string { return &c.Outputs }),
+		key("slo", sloKind(), func(c *file) *draft { return &c.slo }),
+		key("fail-on", choice("what fails", "fail", "inconclusive"),
 			func(c *file) *string { return &c.FailOn }),
 	}, nil)
 }

@@ -31,53 +31,39 @@ func expectKind() kind[*draft] {
 		claim.ProblemBody, claim.NoStore, claim.Explanation)
 	return object("expect", []field[*draft]{
 		key("conformance", choice("conformance", Exact, UpperBound, LowerBound, NoConformance),
-			"Which contradictions to the limit are a FAIL; exact by default.",
 			func(e *draft) *Conformance { return &e.Expect.Conformance }),
-		key("resolution", resolutionKind(),
-			"How closely the run must measure the limit for a PASS; the quota exactly and the rate to 2% "+
-				"by default.", func(e *draft) *Resolution { return &e.Expect.Resolution }),
-		key("fields", list("groups", groups), "Groups of header fields that answers must carry.",
-			func(e *draft) *[]claim.Group { return &e.Expect.Fields }),
-		key("retry_after", retryAfterKind(), "What follows if a client waits as told.",
+		key("resolution", resolutionKind(), func(e *draft) *Resolution { return &e.Expect.Resolution }),
+		key("fields", list("groups", groups), func(e *draft) *[]claim.Group { return &e.Expect.Fields }),
+		key("retry_after", retryAfterKind(),
 			func(e *draft) *claim.RetryAfterExpect { return &e.Expect.RetryAfter }),
-		key("retry_after_spread", shareKind(), "By which share of itself a wait may be too long on "+
-			"purpose, so that clients do not come back together: 50%.",
+		key("retry_after_spread", shareKind(),
 			func(e *draft) *float64 { return &e.Expect.RetryAfter.Spread }),
 		key("denied_status", list("statuses", whole("a status", 100, 599)),
-			"Statuses that a denial should have.", func(e *draft) *[]int { return &e.Expect.DeniedStatus }),
-		key("denials", list("bounds", denialKind()), "The most denials of phases.",
+			func(e *draft) *[]int { return &e.Expect.DeniedStatus }),
+		key("denials", list("bounds", denialKind()),
 			func(e *draft) *[]claim.DenialBound { return &e.Expect.Denials }),
-		key("latency", object("latency", latencyFields(false), nil), "Bounds of service times.",
+		key("latency", object("latency", latencyFields(false), nil),
 			func(e *draft) *latencyDraft { return &e.latency }),
-		key("slo", sloKind(), "What --slo states: bounds of service times, and of errors. A FAIL counts in "+
-			"every kind of scenario.", func(e *draft) *draft { return e }),
-		key("schedule", scheduleKind(), "How well the plan must be kept; otherwise the run is INCONCLUSIVE.",
-			func(e *draft) *time.Duration { return &e.Expect.LateP99 }),
-		key("quota", quotaKind(), "What answers state about the quota.",
-			func(e *draft) *claim.QuotaExpect { return &e.Expect.Quota }),
-		key("answers", list("bounds", answerKind()), "Statuses that the answers of phases must have.",
+		key("slo", sloKind(), func(e *draft) *draft { return e }),
+		key("schedule", scheduleKind(), func(e *draft) *time.Duration { return &e.Expect.LateP99 }),
+		key("quota", quotaKind(), func(e *draft) *claim.QuotaExpect { return &e.Expect.Quota }),
+		key("answers", list("bounds", answerKind()),
 			func(e *draft) *[]claim.AnswerBound { return &e.Expect.Answers }),
-		key("attributes", attributesKind(), "Whether requests of one client that differ in one attribute "+
-			"share one quota (shared), have two (separate), or are only reported (either). shared by "+
-			"default, for phases with vary.",
+		key("attributes", attributesKind(),
 			func(e *draft) *map[timeline.Attribute]claim.Sharing { return &e.sharing }),
-		key("parity", list("pairs", parityKind()), "Phases whose answers must have the fields of another "+
-			"phase.", func(e *draft) *[]claim.ParityExpect { return &e.Expect.Parity }),
-		key("storm", list("phases", stormKind()), "Backoff phases whose retries are reported.",
+		key("parity", list("pairs", parityKind()),
+			func(e *draft) *[]claim.ParityExpect { return &e.Expect.Parity }),
+		key("storm", list("phases", stormKind()),
 			func(e *draft) *[]claim.StormExpect { return &e.Expect.Storms }),
-		key("intact", intactKind(), "What must arrive through a proxy as the origin sent it.",
-			func(e *draft) **claim.IntactExpect { return &e.Expect.Intact }),
+		key("intact", intactKind(), func(e *draft) **claim.IntactExpect { return &e.Expect.Intact }),
 	}, nil)
 }
 
 func resolutionKind() kind[*Resolution] {
 	return object("resolution", []field[*Resolution]{
-		key("burst", toleranceKind(), "Of the burst or quota.",
-			func(r *Resolution) *Tolerance { return &r.Burst }),
-		key("windowed", toleranceKind(), "Of the quota of windows, one of which may begin within a burst; "+
-			"as burst by default.", func(r *Resolution) *Tolerance { return &r.Windowed }),
-		key("rate", toleranceKind(), "Of the rate. For windows, only if a phase lasts three of them, "+
-			"since fewer cannot show their length.", func(r *Resolution) *Tolerance { return &r.Rate }),
+		key("burst", toleranceKind(), func(r *Resolution) *Tolerance { return &r.Burst }),
+		key("windowed", toleranceKind(), func(r *Resolution) *Tolerance { return &r.Windowed }),
+		key("rate", toleranceKind(), func(r *Resolution) *Tolerance { return &r.Rate }),
 	}, func(_ *decoder, n *tree.Node, r *Resolution) {
 		if n.Get("windowed") == nil {
 			r.Windowed = r.Burst
@@ -134,36 +120,35 @@ func shareKind() kind[*float64] {
 
 func retryAfterKind() kind[*claim.RetryAfterExpect] {
 	return object("retry_after", []field[*claim.RetryAfterExpect]{
-		key("honored", boolean("honored"), "A client that waited as told is admitted.",
-			func(r *claim.RetryAfterExpect) *bool { return &r.Honored }),
-		key("waits", whole("a number of waits", 1, MaxRequests), "The fewest waits that must be honored; "+
-			"2 by default.", func(r *claim.RetryAfterExpect) *int { return &r.Waits }),
-		key("not_longer", boolean("not_longer"), "No denial states a longer wait than the limit needs.",
+		key("honored", boolean("honored"), func(r *claim.RetryAfterExpect) *bool { return &r.Honored }),
+		key("waits", whole("a number of waits", 1, MaxRequests),
+			func(r *claim.RetryAfterExpect) *int { return &r.Waits }),
+		key("not_longer", boolean("not_longer"),
 			func(r *claim.RetryAfterExpect) *bool { return &r.NotLonger }),
 	}, nil)
 }
 
 func denialKind() kind[*claim.DenialBound] {
 	return object("a bound of denials", []field[*claim.DenialBound]{
-		key("phase", word("a phase must be named", `\S`), "The phase.",
+		key("phase", word("a phase must be named", `\S`),
 			func(b *claim.DenialBound) *string { return &b.Phase }).must(),
-		key("max", whole("a number of denials", 0, MaxRequests), "The most denials it may have.",
+		key("max", whole("a number of denials", 0, MaxRequests),
 			func(b *claim.DenialBound) *int { return &b.Max }).must(),
 	}, nil)
 }
 
 // sloKind is the kind of the slo mapping: that of latency, and errors.
 func sloKind() kind[*draft] {
-	fields := []field[*draft]{key("errors", errorsKind(), "The most requests whose answer is neither an "+
-		"admission nor a denial, or that get none.", func(e *draft) *[]int { return &e.Expect.Errors })}
+	fields := []field[*draft]{key("errors", errorsKind(), func(e *draft) *[]int { return &e.Expect.Errors })}
 	for _, f := range latencyFields(true) {
 		fields = append(fields, field[*draft]{name: f.name, schema: f.schema,
 			read: func(d *decoder, n *tree.Node, e *draft) { f.read(d, n, &e.latency) }})
 	}
 	k := object("slo", fields, nil)
+	all := k.schema.Properties
 	k.schema.PatternProperties = map[string]*jsonschema.Schema{ // one for all, as the schema is large
-		"^(allowed|denied)_(p50|p90|p95|p99|p999|max)$": fields[1].schema}
-	k.schema.Properties = map[string]*jsonschema.Schema{"errors": fields[0].schema}
+		"^(allowed|denied)_(p50|p90|p95|p99|p999|max)$": all[fields[1].name]}
+	k.schema.Properties = map[string]*jsonschema.Schema{"errors": all["errors"]}
 	k.schema.PropertyOrder = nil
 	return k
 }
@@ -190,9 +175,7 @@ func latencyFields(slo bool) (fields []field[*latencyDraft]) {
 					SLO: slo})
 				l.spans, l.at = append(l.spans, length), append(l.at, n)
 			}}
-			fields = append(fields, key(outcome.String()+"_"+q, k, "The largest service time of that "+
-				"quantile, or a multiple of the time after which the limit is as good as new. With a min, "+
-				"the multiple is only for limits that delay.",
+			fields = append(fields, key(outcome.String()+"_"+q, k,
 				func(l *latencyDraft) *latencyDraft { return l }))
 		}
 	}
@@ -232,8 +215,8 @@ func quantile(name string) float64 {
 
 func scheduleKind() kind[*time.Duration] {
 	return object("schedule", []field[*time.Duration]{
-		key("late_p99", duration(time.Microsecond, time.Hour), "How late the 99th percentile of the "+
-			"planned requests may be sent.", func(d *time.Duration) *time.Duration { return d }).must(),
+		key("late_p99", duration(time.Microsecond, time.Hour),
+			func(d *time.Duration) *time.Duration { return d }).must(),
 	}, nil)
 }
 
@@ -242,12 +225,9 @@ func intactKind() kind[**claim.IntactExpect] {
 	name := word("a field name is an HTTP token, with * at its end for all fields that begin so",
 		`^[!#$%&'+.^_`+"`"+`|~0-9A-Za-z-]+\*?$`)
 	all := object("intact", []field[*claim.IntactExpect]{
-		key("fields", list("field names", name), "Header fields, a * at the end for all that begin so.",
-			func(i *claim.IntactExpect) *[]string { return &i.Fields }),
-		key("status", boolean("status"), "The status.",
-			func(i *claim.IntactExpect) *bool { return &i.Status }),
-		key("body", boolean("body"), "The media type and the beginning of a denial's body.",
-			func(i *claim.IntactExpect) *bool { return &i.Body }),
+		key("fields", list("field names", name), func(i *claim.IntactExpect) *[]string { return &i.Fields }),
+		key("status", boolean("status"), func(i *claim.IntactExpect) *bool { return &i.Status }),
+		key("body", boolean("body"), func(i *claim.IntactExpect) *bool { return &i.Body }),
 	}, nil)
 	return kind[**claim.IntactExpect]{schema: all.schema,
 		read: func(d *decoder, n *tree.Node, v **claim.IntactExpect) {
@@ -263,23 +243,15 @@ func intactKind() kind[**claim.IntactExpect] {
 // quotaKind is the kind of the expectations on what answers say of the quota.
 func quotaKind() kind[*claim.QuotaExpect] {
 	return object("quota", []field[*claim.QuotaExpect]{
-		key("conventions", boolean("conventions"), "No rule about the fields is broken, not even a rule "+
-			"that is only a convention.", func(q *claim.QuotaExpect) *bool { return &q.Conventions }),
-		key("agree", boolean("agree"), "The dialects of one answer state the same.",
-			func(q *claim.QuotaExpect) *bool { return &q.Agree }),
-		key("stable", boolean("stable"), "All answers state the same limit to a partition.",
-			func(q *claim.QuotaExpect) *bool { return &q.Stable }),
-		key("counts", boolean("counts"), "The remaining quota falls by the cost of each request, and "+
-			"rises no faster than the limit gives back.",
-			func(q *claim.QuotaExpect) *bool { return &q.Counts }),
-		key("limit", boolean("limit"), "The stated limit is the declared one.",
-			func(q *claim.QuotaExpect) *bool { return &q.Limit }),
-		key("denials", boolean("denials"), "A denial states the limit that denied.",
-			func(q *claim.QuotaExpect) *bool { return &q.Denials }),
-		key("reset", boolean("reset"), "Quota comes back when an answer says: one more unit, or all of it.",
-			func(q *claim.QuotaExpect) *bool { return &q.Reset }),
-		key("body", boolean("body"), "The body of a denial states what its header fields state.",
-			func(q *claim.QuotaExpect) *bool { return &q.Body }),
+		key("conventions", boolean("conventions"),
+			func(q *claim.QuotaExpect) *bool { return &q.Conventions }),
+		key("agree", boolean("agree"), func(q *claim.QuotaExpect) *bool { return &q.Agree }),
+		key("stable", boolean("stable"), func(q *claim.QuotaExpect) *bool { return &q.Stable }),
+		key("counts", boolean("counts"), func(q *claim.QuotaExpect) *bool { return &q.Counts }),
+		key("limit", boolean("limit"), func(q *claim.QuotaExpect) *bool { return &q.Limit }),
+		key("denials", boolean("denials"), func(q *claim.QuotaExpect) *bool { return &q.Denials }),
+		key("reset", boolean("reset"), func(q *claim.QuotaExpect) *bool { return &q.Reset }),
+		key("body", boolean("body"), func(q *claim.QuotaExpect) *bool { return &q.Body }),
 	}, nil)
 }
 
@@ -288,27 +260,23 @@ func aPhase() kind[*string] { return word("a phase must be named", `\S`) }
 
 func answerKind() kind[*claim.AnswerBound] {
 	return object("a bound of answers", []field[*claim.AnswerBound]{
-		key("phase", aPhase(), "The phase.", func(b *claim.AnswerBound) *string { return &b.Phase }).must(),
-		key("status", list("statuses", whole("a status", 100, 599)), "The statuses that its answers may "+
-			"have.", func(b *claim.AnswerBound) *[]int { return &b.Status }).must(),
+		key("phase", aPhase(), func(b *claim.AnswerBound) *string { return &b.Phase }).must(),
+		key("status", list("statuses", whole("a status", 100, 599)),
+			func(b *claim.AnswerBound) *[]int { return &b.Status }).must(),
 	}, nil)
 }
 
 func parityKind() kind[*claim.ParityExpect] {
 	return object("a pair of phases", []field[*claim.ParityExpect]{
-		key("phase", aPhase(), "The phase that is judged.",
-			func(p *claim.ParityExpect) *string { return &p.Phase }).must(),
-		key("like", aPhase(), "The phase that it is compared with.",
-			func(p *claim.ParityExpect) *string { return &p.Like }).must(),
+		key("phase", aPhase(), func(p *claim.ParityExpect) *string { return &p.Phase }).must(),
+		key("like", aPhase(), func(p *claim.ParityExpect) *string { return &p.Like }).must(),
 	}, nil)
 }
 
 func stormKind() kind[*claim.StormExpect] {
 	return object("a storm", []field[*claim.StormExpect]{
-		key("phase", aPhase(), "The phase of shape backoff.",
-			func(s *claim.StormExpect) *string { return &s.Phase }).must(),
-		key("drained", boolean("drained"), "Every client is admitted in the end, if the limit has room "+
-			"for all of them in half of the time.", func(s *claim.StormExpect) *bool { return &s.Drained }),
+		key("phase", aPhase(), func(s *claim.StormExpect) *string { return &s.Phase }).must(),
+		key("drained", boolean("drained"), func(s *claim.StormExpect) *bool { return &s.Drained }),
 	}, nil)
 }
 

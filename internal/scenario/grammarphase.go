@@ -73,49 +73,31 @@ func phaseKind() kind[*phaseDraft] {
 		phaseNamePattern)
 	header := word("a field name is an HTTP token", tokenPattern)
 	k := object("a phase", slices.Concat([]field[*phaseDraft]{
-		key("name", name, "A name of its own; reports refer to it.",
-			func(p *phaseDraft) *string { return &p.Name }).must(),
-		key("shape", choice("a shape", names...), "How the requests are timed.",
+		key("name", name, func(p *phaseDraft) *string { return &p.Name }).must(),
+		key("shape", choice("a shape", names...),
 			func(p *phaseDraft) *timeline.Shape { return &p.Shape }).must(),
 		key("requests", amountOf("requests", MaxRequests),
-			`Requests of each partition: a number, or a multiple of what a full start admits ("2x", "2x+5").`,
 			func(p *phaseDraft) *amount { return &p.requests }),
-		key("rate", speedKind(),
-			`Requests per time of each partition: "100/s", or a multiple of the limit's rate ("10x").`,
-			func(p *phaseDraft) *speed { return &p.rate }),
-		key("from", speedKind(), "The rate at the beginning of a ramp.",
-			func(p *phaseDraft) *speed { return &p.from }),
-		key("to", speedKind(), "The rate at the end of a ramp.", func(p *phaseDraft) *speed { return &p.to }),
-		key("duration", spanKind(),
-			`How long the phase lasts: "5s", or a multiple of the time after which the `+
-				`limit is as good as new ("1.1x").`, func(p *phaseDraft) *span { return &p.duration }),
+		key("rate", speedKind(), func(p *phaseDraft) *speed { return &p.rate }),
+		key("from", speedKind(), func(p *phaseDraft) *speed { return &p.from }),
+		key("to", speedKind(), func(p *phaseDraft) *speed { return &p.to }),
+		key("duration", spanKind(), func(p *phaseDraft) *span { return &p.duration }),
 		key("clients", amountOf("clients", maxConnections),
-			`The number of clients, over all partitions: a number, or a multiple of what a full start `+
-				`admits ("1.5x"). Of at-once, as among.`, func(p *phaseDraft) *amount { return &p.clients }),
+			func(p *phaseDraft) *amount { return &p.clients }),
 		key("among", whole("a number of partitions", 1, maxPartitions),
-			"How many partitions take part; all by default.", func(p *phaseDraft) *int { return &p.Among }),
+			func(p *phaseDraft) *int { return &p.Among }),
 		key("aim", choice("an aim", aimAuto, timeline.AimClock, timeline.AimReset, timeline.AimProbe,
-			timeline.AimFirst), "How the window boundary is found; auto by default.",
-			func(p *phaseDraft) *timeline.Aim { return &p.aim }),
-		key("lead", spanKind(), "The gap on each side of the boundary; 25ms by default, or a tenth of a "+
-			"shorter window.", func(p *phaseDraft) *span { return &p.lead }),
-		key("window", spanKind(), "The distance of two boundaries; the window of the limit by default.",
-			func(p *phaseDraft) *span { return &p.window }),
+			timeline.AimFirst), func(p *phaseDraft) *timeline.Aim { return &p.aim }),
+		key("lead", spanKind(), func(p *phaseDraft) *span { return &p.lead }),
+		key("window", spanKind(), func(p *phaseDraft) *span { return &p.window }),
 		key("partition", word("a name has lower case letters, also of Latin-1, digits and dashes, and "+
 			"begins with a letter", `^[a-zß-ÿ][a-z0-9ß-ÿ]*(-[a-z0-9ß-ÿ]+)*$`),
-			"The phase uses its own partitions, shared with the phases that give the same name.",
 			func(p *phaseDraft) *string { return &p.Partition }),
-		key("origin", boolean("origin"), "Send the phase to target.origin.",
-			func(p *phaseDraft) *bool { return &p.Origin }),
-		key("forge", list("field names", header), "Header fields with another invented client address in "+
-			"each request.", func(p *phaseDraft) *[]string { return &p.Forge }),
-		key("cost", amountOf("units", 1_000_000), "The units that the limiter charges for each request: a "+
-			"number, or a multiple of what a full "+`start admits ("0.1x"); 1 by default.`,
-			func(p *phaseDraft) *amount { return &p.cost }),
-		key("rates", list("rates", speedKind()), "The rates of the steps, which share the duration evenly.",
-			func(p *phaseDraft) *[]speed { return &p.rates }),
-		key("retry", retryKind(), "How the clients retry, until each was admitted once.",
-			func(p *phaseDraft) *retryDraft { return &p.retry }),
+		key("origin", boolean("origin"), func(p *phaseDraft) *bool { return &p.Origin }),
+		key("forge", list("field names", header), func(p *phaseDraft) *[]string { return &p.Forge }),
+		key("cost", amountOf("units", 1_000_000), func(p *phaseDraft) *amount { return &p.cost }),
+		key("rates", list("rates", speedKind()), func(p *phaseDraft) *[]speed { return &p.rates }),
+		key("retry", retryKind(), func(p *phaseDraft) *retryDraft { return &p.retry }),
 	}, requestKeys(), hookKeys()), checkPhase)
 	for _, s := range shapes {
 		k.schema.AllOf = append(k.schema.AllOf, when("shape", string(s.shape), s.schema()))
@@ -199,13 +181,11 @@ const defaultHookTimeout = 30 * time.Second
 // hookKeys are the keys of a phase of shape hook.
 func hookKeys() []field[*phaseDraft] {
 	return []field[*phaseDraft]{
-		key("action", choice("an action", timeline.Actions()...), "What happens to the target. The "+
-			"embedded target does it by itself; others need the command.",
+		key("action", choice("an action", timeline.Actions()...),
 			func(p *phaseDraft) *timeline.Action { return &p.Event.Action }),
-		key("command", commandKind(), "What a shell does to a target other than the embedded one.",
-			func(p *phaseDraft) *string { return &p.Event.Command }),
-		key("timeout", duration(time.Millisecond, time.Hour), "How long the command may take; 30s by "+
-			"default.", func(p *phaseDraft) *time.Duration { return &p.Event.Timeout }),
+		key("command", commandKind(), func(p *phaseDraft) *string { return &p.Event.Command }),
+		key("timeout", duration(time.Millisecond, time.Hour),
+			func(p *phaseDraft) *time.Duration { return &p.Event.Timeout }),
 	}
 }
 
@@ -253,21 +233,14 @@ func retryKind() kind[*retryDraft] {
 	wait := spanKind()
 	return object("retry", []field[*retryDraft]{
 		key("policy", choice("a retry policy", timeline.RetryFixed, timeline.RetryExponential,
-			timeline.RetryAsTold), "How the wait before a retry is chosen.",
-			func(r *retryDraft) *timeline.RetryPolicy { return &r.Policy }).must(),
-		key("base", wait, "The wait, or the first one of an exponential policy; 100ms by default.",
-			func(r *retryDraft) *span { return &r.base }),
-		key("max", wait, "The longest wait of an exponential policy; 10 times the first by default.",
-			func(r *retryDraft) *span { return &r.max }),
-		key("jitter", boolean("jitter"), "Wait a random share of it; for retry-after up to base longer.",
-			func(r *retryDraft) *bool { return &r.Jitter }),
-		key("budget", whole("a budget in percent", 1, 10_000),
-			"The most retries of all clients, in percent of their first requests; a client without budget "+
-				"gives up.", func(r *retryDraft) *int { return &r.Budget }),
-		key("breaker", whole("a number of denials", 1, MaxRequests), "After this many denials in a row, "+
-			"no client sends for a while.", func(r *retryDraft) *int { return &r.Breaker }),
-		key("open", wait, "How long no client sends then; 5 times base by default.",
-			func(r *retryDraft) *span { return &r.open }),
+			timeline.RetryAsTold), func(r *retryDraft) *timeline.RetryPolicy { return &r.Policy }).must(),
+		key("base", wait, func(r *retryDraft) *span { return &r.base }),
+		key("max", wait, func(r *retryDraft) *span { return &r.max }),
+		key("jitter", boolean("jitter"), func(r *retryDraft) *bool { return &r.Jitter }),
+		key("budget", whole("a budget in percent", 1, 10_000), func(r *retryDraft) *int { return &r.Budget }),
+		key("breaker", whole("a number of denials", 1, MaxRequests),
+			func(r *retryDraft) *int { return &r.Breaker }),
+		key("open", wait, func(r *retryDraft) *span { return &r.open }),
 	}, func(_ *decoder, n *tree.Node, r *retryDraft) { r.at = n })
 }
 

@@ -1,11 +1,14 @@
 package scenario
 
 import (
+	"cmp"
+	_ "embed" // the explanations of keys
 	"fmt"
 	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/google/jsonschema-go/jsonschema"
 
@@ -62,12 +65,27 @@ type field[T any] struct {
 	schema   *jsonschema.Schema
 }
 
-// key returns the field with a name and a kind. An editor shows doc. at returns the member of T that keeps
-// the value.
-func key[T, V any](name string, k kind[V], doc string, at func(T) V) field[T] {
-	s := *k.schema
-	s.Description = doc
-	return field[T]{name: name, schema: &s, read: func(d *decoder, n *tree.Node, t T) { k.read(d, n, at(t)) }}
+// keysText explains the keys of each mapping, for editors. * stands for all keys that have no line.
+//
+//go:embed keys.txt
+var keysText string
+
+// keyDocs are the explanations of keysText, by mapping and key.
+var keyDocs = sync.OnceValue(func() map[string]map[string]string {
+	out := map[string]map[string]string{}
+	for _, e := range text.Entries(keysText) {
+		out[e.Name] = map[string]string{}
+		for _, l := range e.Lines {
+			out[e.Name][l.Word] = l.Rest
+		}
+	}
+	return out
+})
+
+// key returns the field with a name and a kind. at returns the member of T that keeps the value.
+func key[T, V any](name string, k kind[V], at func(T) V) field[T] {
+	return field[T]{name: name, schema: k.schema,
+		read: func(d *decoder, n *tree.Node, t T) { k.read(d, n, at(t)) }}
 }
 
 // must makes the key required.
@@ -81,7 +99,9 @@ func object[T any](what string, fields []field[T], check func(d *decoder, n *tre
 		AdditionalProperties: never()}
 	for i, f := range fields {
 		names[i] = f.name
-		s.Properties[f.name] = f.schema
+		explained := *f.schema
+		explained.Description = cmp.Or(keyDocs()[what][f.name], keyDocs()[what]["*"])
+		s.Properties[f.name] = &explained
 		if f.required {
 			s.Required = append(s.Required, f.name)
 		}

@@ -17,37 +17,23 @@ func requestKeys() []field[*phaseDraft] {
 	name := word("a name has lower case letters, digits and dashes, and begins with a letter",
 		phaseNamePattern)
 	return []field[*phaseDraft]{
-		key("path", path, "Path and query of the requests, sent as written; that of target.url by default.",
-			func(p *phaseDraft) *string { return &p.Path }),
-		key("method", methodKind(), "The method of the requests; target.method by default.",
-			func(p *phaseDraft) *string { return &p.Method }),
-		key("header", headerKind(), "Header fields of the requests beside those of the target.",
-			func(p *phaseDraft) *map[string]string { return &p.Header }),
-		key("spelling", list("spellings", choice("a spelling", timeline.Spellings()...)), "Ways to write "+
-			"the path, used in turn.", func(p *phaseDraft) *[]timeline.Spelling { return &p.Spelling }),
-		key("mint", choice("what is minted", MintTokens, MintUsers, MintAccounts), "Each request has "+
-			"another client name, and the limit counts them as one client: tokens of one owner, users of "+
-			"one tenant, or accounts that one address tries.", func(p *phaseDraft) *Mint { return &p.Mint }),
-		key("vary", choice("an attribute", attributes()...), "The client sends every second request with "+
-			"this attribute changed; expect.attributes says whether both kinds share one quota. requests "+
-			"counts those of each kind.", func(p *phaseDraft) *timeline.Attribute { return &p.Vary }),
-		key("client", name, "The clients of this name send the phase. They may use several partitions: a "+
-			"client with a limit for each route.", func(p *phaseDraft) *string { return &p.Client }),
-		key("connections", choice("connections", Kept, FreshConnections), "fresh: each request on its own "+
-			"connection; kept by default.", func(p *phaseDraft) *Connections { return &p.Connections }),
-		key("unnamed", boolean("unnamed"), "Leave out what tells clients apart: a client without a key.",
-			func(p *phaseDraft) *bool { return &p.Unnamed }),
-		key("empty_key", boolean("empty_key"), "Send the field of the key without a value: a client whose "+
-			"key is empty.", func(p *phaseDraft) *bool { return &p.EmptyKey }),
+		key("path", path, func(p *phaseDraft) *string { return &p.Path }),
+		key("method", methodKind(), func(p *phaseDraft) *string { return &p.Method }),
+		key("header", headerKind(), func(p *phaseDraft) *map[string]string { return &p.Header }),
+		key("spelling", list("spellings", choice("a spelling", timeline.Spellings()...)),
+			func(p *phaseDraft) *[]timeline.Spelling { return &p.Spelling }),
+		key("mint", choice("what is minted", MintTokens, MintUsers, MintAccounts),
+			func(p *phaseDraft) *Mint { return &p.Mint }),
+		key("vary", choice("an attribute", attributes()...),
+			func(p *phaseDraft) *timeline.Attribute { return &p.Vary }),
+		key("client", name, func(p *phaseDraft) *string { return &p.Client }),
+		key("connections", choice("connections", Kept, FreshConnections),
+			func(p *phaseDraft) *Connections { return &p.Connections }),
+		key("unnamed", boolean("unnamed"), func(p *phaseDraft) *bool { return &p.Unnamed }),
+		key("empty_key", boolean("empty_key"), func(p *phaseDraft) *bool { return &p.EmptyKey }),
 		key("addresses", choice("the addresses of forge", timeline.AnyAddress, timeline.OneNetwork,
-			timeline.TwoSpellings),
-			"Which addresses forge invents: any; one-network, an IPv6 network of 64 bits for each "+
-				"partition; or two-spellings, one IPv4 address for each partition and the IPv6 address "+
-				"mapped from it. any by default.",
-			func(p *phaseDraft) *timeline.Addresses { return &p.Addresses }),
-		key("limit", phaseLimitKind(), "The limit of the phase's partitions, if it differs from the "+
-			"scenario's: a SPEC, a multiple of "+`it ("2x"), none, or zero if nothing is admitted.`,
-			func(p *phaseDraft) *phaseLimit { return &p.limit }),
+			timeline.TwoSpellings), func(p *phaseDraft) *timeline.Addresses { return &p.Addresses }),
+		key("limit", phaseLimitKind(), func(p *phaseDraft) *phaseLimit { return &p.limit }),
 	}
 }
 

@@ -17,37 +17,27 @@ import (
 // targetKind is the kind of the target mapping.
 func targetKind() kind[*Target] {
 	return object("a target", []field[*Target]{
-		key("url", urlKind(), `An http or https URL, or "builtin" for the embedded target.`,
-			func(t *Target) *string { return &t.URL }),
-		key("origin", urlKind(), "What stands behind the proxy at url, for phases with origin: true.",
-			func(t *Target) *string { return &t.Origin }),
-		key("method", methodKind(), "GET by default.", func(t *Target) *string { return &t.Method }),
-		key("header", headerKind(), "Header fields of every request.",
-			func(t *Target) *map[string]string { return &t.Header }),
-		key("body", word("a body is text", ""), "The body of every request.",
-			func(t *Target) *string { return &t.Body }),
-		key("timeout", duration(time.Millisecond, time.Hour), "How long rlcheck waits for an answer; 5s "+
-			"by default.", func(t *Target) *time.Duration { return &t.Timeout }),
-		key("tick", duration(0, time.Minute), "How coarse the target's clock may be; 1ms by default.",
-			func(t *Target) *time.Duration { return &t.Tick }),
+		key("url", urlKind(), func(t *Target) *string { return &t.URL }),
+		key("origin", urlKind(), func(t *Target) *string { return &t.Origin }),
+		key("method", methodKind(), func(t *Target) *string { return &t.Method }),
+		key("header", headerKind(), func(t *Target) *map[string]string { return &t.Header }),
+		key("body", word("a body is text", ""), func(t *Target) *string { return &t.Body }),
+		key("timeout", duration(time.Millisecond, time.Hour),
+			func(t *Target) *time.Duration { return &t.Timeout }),
+		key("tick", duration(0, time.Minute), func(t *Target) *time.Duration { return &t.Tick }),
 		key("fault", word("a fault is a name that \"rlcheck serve --fault list\" prints", idPattern),
-			"A deliberate defect of the embedded target.", func(t *Target) *string { return &t.Fault }),
+			func(t *Target) *string { return &t.Fault }),
 		key("retry_after", choice("the form of Retry-After", "seconds", "date"),
-			"How the embedded target writes Retry-After.", func(t *Target) *string { return &t.RetryAfter }),
+			func(t *Target) *string { return &t.RetryAfter }),
 		key("on_store_error", choice("the choice on a store error", "allow", "deny", "error"),
-			"What the embedded target answers while its store is gone; error by default.",
 			func(t *Target) *string { return &t.OnStoreError }),
-		key("client_address", word("a field name is an HTTP token", tokenPattern), "The field to whose "+
-			"end a trusted proxy writes the address of a client without a key, for the embedded target; "+
-			"by default the address of the connection.", func(t *Target) *string { return &t.ClientAddress }),
-		key("insecure", boolean("insecure"), "Accept any TLS certificate.",
-			func(t *Target) *bool { return &t.Insecure }),
-		key("protocol", choice("a protocol", H1, H2), "h1 (HTTP/1.1) by default, or h2: HTTP/2, with TLS "+
-			"by ALPN, else by prior knowledge.", func(t *Target) *Protocol { return &t.Protocol }),
-		key("unix_socket", word("a socket is a path", `\S`), "The path of a Unix socket to connect to "+
-			"instead of url's host.", func(t *Target) *string { return &t.UnixSocket }),
-		key("proxy", proxyKind(), "An HTTP proxy: http://HOST:PORT. Proxy variables of the environment "+
-			"are ignored.", func(t *Target) *string { return &t.Proxy }),
+		key("client_address", word("a field name is an HTTP token", tokenPattern),
+			func(t *Target) *string { return &t.ClientAddress }),
+		key("insecure", boolean("insecure"), func(t *Target) *bool { return &t.Insecure }),
+		key("protocol", choice("a protocol", H1, H2), func(t *Target) *Protocol { return &t.Protocol }),
+		key("unix_socket", word("a socket is a path", `\S`),
+			func(t *Target) *string { return &t.UnixSocket }),
+		key("proxy", proxyKind(), func(t *Target) *string { return &t.Proxy }),
 	}, func(d *decoder, n *tree.Node, t *Target) {
 		checkWay(d, n, t)
 		if f := n.Get("fault"); f != nil && t.URL != Builtin {

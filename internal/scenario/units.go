@@ -118,12 +118,10 @@ const longest = 7 * 24 * time.Hour
 // spanKind is the kind of a duration or a multiple: "1.1x", or {x: 3, min: 1s, max: 60s}.
 func spanKind() kind[*span] {
 	parts := object("a relative duration", []field[*span]{
-		key("x", decimal("the multiple of the time that the limit needs to recover"), "Multiple of the "+
-			"time after which the limit is as good as new.", func(s *span) *multiple { return &s.x }).must(),
-		key("min", duration(0, longest), "The phase lasts at least this long.",
-			func(s *span) *time.Duration { return &s.min }),
-		key("max", duration(0, longest), "The phase lasts at most this long.",
-			func(s *span) *time.Duration { return &s.max }),
+		key("x", decimal("the multiple of the time that the limit needs to recover"),
+			func(s *span) *multiple { return &s.x }).must(),
+		key("min", duration(0, longest), func(s *span) *time.Duration { return &s.min }),
+		key("max", duration(0, longest), func(s *span) *time.Duration { return &s.max }),
 	}, func(d *decoder, n *tree.Node, s *span) {
 		if s.max > 0 && s.min > s.max {
 			d.add(n, "min "+text.Short(s.min), "it may not be over the max of "+text.Short(s.max), "")

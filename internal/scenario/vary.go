@@ -40,8 +40,7 @@ func attributesKind() kind[*map[timeline.Attribute]claim.Sharing] {
 			}
 			(*m)[a] = v
 		}}
-		fields = append(fields, key(string(a), into, "Of this attribute.",
-			func(m *sharings) *sharings { return m }))
+		fields = append(fields, key(string(a), into, func(m *sharings) *sharings { return m }))
 	}
 	return object("attributes", fields, nil)
 }
