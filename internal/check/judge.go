@@ -1,9 +1,11 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -55,4 +57,66 @@ func explained(c *Case, limit spec.Limit) *result.Judgement {
 		}
 	}
 	return j
+}
+
+// fewBoxes is how many boxes of phases Refuted asks.
+const fewBoxes = 100
+
+// Refuted tells whether tl refutes every policy in the ranges of limit, on one side or on both (Exact).
+// Without search it asks the bounds alone, which is fast. With search it also asks the exact search, cut
+// short. So false proves nothing. The error says why limit cannot be judged on tl.
+func Refuted(tl *timeline.Timeline, limit spec.Limit, side result.Conformance, search bool) (bool, error) {
+	if _, err := reference.NewLimit(limit); err != nil {
+		return false, fmt.Errorf("check: %w", err)
+	}
+	rec := history.RecordingOf(tl)
+	if err := Fits(rec, limit); err != nil {
+		return false, err
+	}
+	c := NewCase(rec, limit, Options{Conformance: side, SkipMeasure: true})
+	c.Quick, c.BoundsOnly, c.Few = true, !search, fewBoxes
+	c.Judge()
+	return c.Judgement().Verdict == result.Fail, nil
+}
+
+// Jointly returns the history of a partition under all policies together. Its events begin when they were
+// sent. They end and are complete when all of the policies say so. The clock of each policy may lag (Lags).
+func (c *Case) Jointly(p *Part) *history.History {
+	if p.joint != nil {
+		return p.joint
+	}
+	lags, longest := make([]int64, len(p.Histories)), int64(0)
+	same := true
+	for i, h := range p.Histories {
+		lags[i], longest, same = h.Lag, max(longest, h.Lag), same && h == p.Histories[0]
+	}
+	switch {
+	case same && longest == 0:
+		p.joint = p.Histories[0]
+		return p.joint
+	case same:
+		p.joint = p.Histories[0].Punctual()
+	default:
+		p.joint = c.together(p, longest)
+	}
+	p.joint.Lags = lags
+	return p.joint
+}
+
+// together makes the joint history of policies whose clocks or holds differ. longest is the longest of their
+// lags.
+func (c *Case) together(p *Part, longest int64) *history.History {
+	w := history.Widen(c.Rec.Header, 0, true)
+	var stays []history.Stay
+	for _, pol := range c.Limit {
+		stays = append(stays, history.StayOf(pol))
+	}
+	h := history.New(p.Obs, w, c.End, stays...)
+	if c.Edges == nil {
+		return h
+	}
+	h.Shift(-longest)
+	h.All = c.Edges.Trim(h.All)
+	h.Shift(longest)
+	return h
 }

@@ -1,8 +1,9 @@
 package reference
 
 import (
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // fixedWindow admits quota units in each window. Windows are half-open: one ends where the next begins.
@@ -87,4 +88,28 @@ func (w *fixedWindow) amend(s windowState, units int64) windowState {
 	s.used = amended(s.used, units)
 	s.open = s.open || s.used > 0
 	return s
+}
+
+// grid says where windows begin.
+type grid struct {
+	window, phase time.Duration
+	// first: a window begins with a request that finds none open.
+	first bool
+}
+
+// newGrid returns the grid of p. An unknown alignment has phase 0, a range of phases the first of them.
+func newGrid(p spec.Policy) grid {
+	if c := p.Calendar(); !c.IsZero() { // dated pads its windows
+		return grid{window: c.Longest()}
+	}
+	return grid{window: p.Rate.Per, phase: p.PhaseFrom, first: p.Align == spec.AlignFirst}
+}
+
+// into returns how old the window is at the instant at, 0 <= into < window. It is 0 for windows that begin
+// with a request.
+func (g grid) into(at time.Duration) time.Duration {
+	if g.first {
+		return 0
+	}
+	return ((at%g.window-g.phase)%g.window + g.window) % g.window
 }

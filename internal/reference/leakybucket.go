@@ -1,9 +1,10 @@
 package reference
 
 import (
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"math"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // leakyBucket is the leaky bucket as a meter. A request pours in its cost, and is denied if the bucket would
@@ -81,4 +82,32 @@ func (b *leakyBucket) amend(s levelState, units int64) levelState {
 
 func (b *leakyBucket) view(s levelState) (int64, time.Duration) {
 	return int64((b.capacity - min(s.level, b.capacity)) / b.per), b.leak.until(s.level, s.into)
+}
+
+// queue is the leaky bucket as a queue. Requests are let through one every T = window/n. At most `places` of
+// them wait, and a request is denied only if it finds no place. The first `undelayed` places are let through
+// at once (nginx: burst=places, delay=undelayed), but hold their place as long as the others.
+//
+//	admitted when backlog + cost <= places + 1;  delayed by max(0, backlog - undelayed) * T
+//
+// It is the meter with the backlog as its level, the request in service included. It makes what it admits
+// wait.
+type queue struct {
+	*leakyBucket
+	undelayed uint64
+}
+
+// newQueue returns the queue of p.
+func newQueue(p spec.Policy) queue {
+	p.Burst = p.Full()
+	return queue{newLeakyBucket(p), uint64(p.Undelayed) * uint64(p.Rate.Per)}
+}
+
+func (q queue) charge(s levelState, cost int64, allow bool) (levelState, time.Duration) {
+	var delay time.Duration
+	if allow && s.level > q.undelayed {
+		delay = q.leak.until(s.level-q.undelayed, s.into)
+	}
+	s, _ = q.leakyBucket.charge(s, cost, allow)
+	return s, delay
 }

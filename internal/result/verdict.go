@@ -3,6 +3,9 @@ package result
 import (
 	"fmt"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // Verdict is the judgement in a word. The zero value is Inconclusive, so nothing passes or fails by accident.
@@ -153,3 +156,113 @@ type Comparison struct {
 
 // Failed tells whether the observed result is not the expected one.
 func (c Comparison) Failed() bool { return c.Verdict == Fail }
+
+// Findings returns the findings of the judge, in the order of partitions, each with its partition. For a
+// scenario that was read without a judgement, it returns those of the claim of conformance. May be empty.
+func (s *Scenario) Findings() []Finding {
+	var out []Finding
+	if s.Judgement != nil {
+		for _, p := range s.Judgement.Failed() {
+			for _, f := range p.Findings {
+				f.Partition = p.Partition
+				out = append(out, f)
+			}
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	for i := range s.Claims {
+		if s.Claims[i].ID == string(ClaimConformance) {
+			out = append(out, s.Claims[i].Findings...)
+		}
+	}
+	return out
+}
+
+// AttributeFindings returns the findings on attributes, in the order of the claims. ok=false: no attribute
+// was compared.
+func (s *Scenario) AttributeFindings() (out []Finding, ok bool) {
+	for i := range s.Claims {
+		if len(s.Claims[i].Compared) > 0 {
+			out, ok = append(out, s.Claims[i].Findings...), true
+		}
+	}
+	return out, ok
+}
+
+// FirstByte prints when the answer to o began, in seconds, or "never" if none came.
+func FirstByte(o *timeline.Observation) string {
+	if !o.Answered {
+		return "never"
+	}
+	return text.Seconds(o.FirstByte)
+}
+
+// Sum returns the worst verdict of the claims that count, with the reason and detail of the first
+// inconclusive one. Unpromised and moot claims do not count. The verdict is needs-failed if no claim counts,
+// or if the target lacks the promise that the scenario is about. A claim that passes on too few chances
+// becomes Inconclusive in claims itself.
+func Sum(claims []Claim, about Promise) (v Verdict, r Reason, detail string) {
+	if len(claims) == 0 {
+		return Inconclusive, TooFew, "the scenario expects nothing"
+	}
+	v = Pass
+	counted, missing := 0, -1
+	for i := range claims {
+		claims[i] = claims[i].weighed()
+		c := &claims[i]
+		if c.Unpromised != "" || c.Moot {
+			if missing < 0 || c.Unpromised == about && claims[missing].Unpromised != about {
+				missing = i
+			}
+			continue
+		}
+		counted++
+		v = Worst(v, c.Verdict)
+		if c.Verdict == Inconclusive && r == "" {
+			r, detail = c.Reason, c.ID+": "+c.Text
+		}
+	}
+	switch {
+	case v == Fail:
+		return v, "", ""
+	case missing >= 0 && (counted == 0 || about != "" && claims[missing].Unpromised == about):
+		return Inconclusive, NeedsFailed, claims[missing].ID + ": " + claims[missing].Text
+	case v == Inconclusive:
+		return v, r, detail
+	default:
+		return v, "", ""
+	}
+}
+
+// CountsText prints the numbers that must add up as two equations, such as 3 planned = 3 sent + 0 unsent; 3
+// sent = 2 allowed + 1 denied + 0 unknown. An equation that does not hold has != in place of =.
+func CountsText(c timeline.Counts) string {
+	unsent := "unsent"
+	if c.Lost > 0 {
+		unsent = "unsent or not known"
+	}
+	planned := fmt.Sprintf("%s planned %s %s sent + %s %s", text.Thousands(c.Planned),
+		equals(c.Planned == c.Sent+c.Unsent), text.Thousands(c.Sent), text.Thousands(c.Unsent),
+		unsent)
+	sent := fmt.Sprintf("%s sent %s %s allowed + %s denied + %s unknown", text.Thousands(c.Sent),
+		equals(c.Sent == c.Allowed+c.Denied+c.Unknown), text.Thousands(c.Allowed),
+		text.Thousands(c.Denied), text.Thousands(c.Unknown))
+	return planned + "; " + sent
+}
+
+func equals(holds bool) string {
+	if holds {
+		return "="
+	}
+	return "!="
+}
+
+// Unsent says how many requests are missing from what was planned.
+func Unsent(c timeline.Counts) string {
+	if c.Lost > 0 {
+		return fmt.Sprintf("%d of %d planned requests were not sent, or it is not known", c.Unsent, c.Planned)
+	}
+	return fmt.Sprintf("%d of %d planned requests were not sent", c.Unsent, c.Planned)
+}

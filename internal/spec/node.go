@@ -1,6 +1,8 @@
 package spec
 
-import "fmt"
+import (
+	"fmt"
+)
 
 // node are packages of npm.
 var node = []Product{

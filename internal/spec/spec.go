@@ -180,3 +180,115 @@ func parsePolicy(text string) (Policy, []SpecError) {
 	}
 	return policy, wrong
 }
+
+// Problem is one mistake in something that a user wrote, as text: what it is, which rule it breaks, and an
+// edit that mends it. Mend is empty rather than guessed.
+type Problem struct{ What, Why, Mend string }
+
+// Error returns "what: why (mend)".
+func (p *Problem) Error() string {
+	if p.Mend == "" {
+		return p.What + ": " + p.Why
+	}
+	return p.What + ": " + p.Why + " (" + p.Mend + ")"
+}
+
+// KeyError is a mistake at one of the pairs given to Build.
+type KeyError struct {
+	Problem
+	// Pair is the index of the wrong pair. -1: the algorithm is wrong, or a pair is missing.
+	Pair int
+	// InValue: the value of the pair is wrong, otherwise its key is.
+	InValue bool
+}
+
+// SpecError is a mistake at one place of a SPEC.
+type SpecError struct {
+	Problem
+	// Column is the place, in bytes from 1.
+	Column int
+}
+
+// ParseError is the error of Parse: every mistake of one SPEC.
+type ParseError struct {
+	Spec string
+	// Problems ascend by Column; never empty.
+	Problems []SpecError
+}
+
+// mostProblems is how many problems Error prints.
+const mostProblems = 10
+
+// Error returns one line for each problem, "limit:COLUMN: what: why (mend)". It prints at most ten, and then
+// how many were left out.
+func (e *ParseError) Error() string {
+	var b strings.Builder
+	for i := range e.Problems {
+		if i > 0 {
+			b.WriteByte('\n')
+		}
+		if i == mostProblems {
+			fmt.Fprintf(&b, "limit: %d more problems", len(e.Problems)-mostProblems)
+			break
+		}
+		fmt.Fprintf(&b, "limit:%d: %s", e.Problems[i].Column, e.Problems[i].Error())
+	}
+	return b.String()
+}
+
+// AnyPrefix begins a SPEC that names a number and no algorithm: any:rate=100/1m.
+const AnyPrefix = "any:"
+
+// anyKinds are the kinds of limit that admit a quota in a window, the most usual first. What they have in
+// common is all that a promise of "100 a minute" says. UNITS are those of the rate, BURST those of a bucket.
+var anyKinds = []string{
+	"token-bucket,rate=RATE,burst=BURST",
+	"fixed-window,rate=RATE,align=unknown",
+	"fixed-window,rate=RATE,align=first",
+	"sliding-window-log,rate=RATE",
+	"sliding-window-log,rate=RATE,boundary=closed",
+	"sliding-window-counter,rate=RATE,align=unknown",
+	"sliding-window-counter,rate=RATE,align=unknown,rounding=nearest",
+	"sliding-window-counter,rate=RATE,align=unknown,rounding=up",
+	"sliding-window-counter,rate=RATE,align=first",
+	"sliding-window-log,rate=RATE,count=all",
+	"token-bucket,rate=RATE,burst=BURST,refill=interval,fill=UNITS",
+}
+
+// Any returns the limits of each kind that a SPEC of the form any:rate=N/PERIOD stands for, the most usual
+// first: a recording keeps the promise if at least one of them explains it. Buckets have a burst of N, unless
+// the SPEC has a burst, which may be a range. is=false: spec has another form, and is for Parse.
+func Any(spec string) (kinds []Limit, is bool, err error) {
+	words, is := strings.CutPrefix(strings.TrimSpace(spec), AnyPrefix)
+	if !is {
+		return nil, false, nil
+	}
+	rate, burst := "", ""
+	for pair := range strings.SplitSeq(words, ",") {
+		key, value, _ := strings.Cut(pair, "=")
+		switch key, value = strings.TrimSpace(key), strings.TrimSpace(value); {
+		case key == "rate" && rate == "":
+			rate = value
+		case key == "burst" && burst == "":
+			burst = value
+		default:
+			return nil, true, fmt.Errorf("limit %q: %q: after %s stand a rate and perhaps a burst, each "+
+				"once (write %srate=100/1m)", spec, pair, AnyPrefix, AnyPrefix)
+		}
+	}
+	if rate == "" {
+		return nil, true, fmt.Errorf("limit %q: the rate is missing (write %srate=100/1m)", spec, AnyPrefix)
+	}
+	units, _, _ := strings.Cut(rate, "/")
+	if burst == "" {
+		burst = units
+	}
+	for _, kind := range anyKinds {
+		limit, err := Parse(strings.NewReplacer("RATE", rate, "BURST", burst, "UNITS", units).Replace(kind))
+		if err != nil {
+			return nil, true, fmt.Errorf("limit %q: %w", spec, err)
+		}
+		kinds = append(kinds, limit)
+	}
+	return kinds, true, nil
+}
