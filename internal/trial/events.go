@@ -6,8 +6,10 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os/exec"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -68,3 +70,22 @@ func (x *events) count(ctx context.Context, e timeline.Event) error {
 
 // cut returns the first 80 bytes of a text, for an error message.
 func cut(text string) string { return text[:min(len(text), 80)] }
+
+// RunCommand gives a line to the shell, with no input, and waits for its end, but not longer than a timeout.
+// What it has started ends with it. Errors: an exit status that is not 0, or the timeout.
+func RunCommand(ctx context.Context, line string, timeout time.Duration, output io.Writer) error {
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	c := exec.CommandContext(ctx, "/bin/sh", "-c", line)
+	c.Stdout, c.Stderr = output, output
+	c.WaitDelay = time.Second // what the command has started may hold on to its output
+	whole(c)
+	err := c.Run()
+	if ctx.Err() == context.DeadlineExceeded {
+		return fmt.Errorf("command %q: not done within %v (raise timeout)", line, timeout)
+	}
+	if err != nil {
+		return fmt.Errorf("command %q: %w", line, err)
+	}
+	return nil
+}

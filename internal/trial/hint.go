@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -189,4 +191,41 @@ func single(tl *timeline.Timeline) bool {
 	}
 	t := tl.Header.Judged
 	return len(t.Limits) == 1 && len(t.Limits[0].Phases)+len(t.Limits[0].Undecided) == 0 && !t.SingleUnits
+}
+
+// toldByField finds out whether the clients of a failing recording are told apart by a field that requests of
+// some phase invent. The declared limit must explain the recording if each of these requests is a client of
+// its own. Other requests must meet the limit, since a target without a limit has no clients.
+func toldByField(tl *timeline.Timeline, s *scenario.Scenario, o check.Options) *result.Diagnosis {
+	if k := s.Partition.Kind; k != scenario.ByNone && k != scenario.ByAddress {
+		return nil
+	}
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		if len(p.Forge) != 1 {
+			continue
+		}
+		apart := &timeline.Timeline{Header: tl.Header, Observations: slices.Clone(tl.Observations)}
+		denied := false
+		for k := range apart.Observations {
+			if x := &apart.Observations[k]; slices.Contains(p.Observed(), x.Phase) {
+				x.Partition += "#" + strconv.Itoa(k)
+			} else {
+				denied = denied || x.Outcome == timeline.Denied
+			}
+		}
+		if !denied {
+			continue
+		}
+		o := check.Options{Conformance: o.Conformance, Shared: o.Shared, SkipMeasure: true, VerdictOnly: true}
+		if _, j, _, err := judged(apart, terms(s, apart).Limits, o); err != nil || j.Verdict == result.Fail {
+			continue
+		}
+		return &result.Diagnosis{Kind: result.ToldByField,
+			Text: fmt.Sprintf("clients seem to be told apart by %[1]s, which a client can invent: if "+
+				"that is meant, try --partition header:%[1]s", p.Forge[0]),
+			Why: fmt.Sprintf("if each %s is another client, the declared limit explains all answers; if "+
+				"not, it does not", p.Forge[0])}
+	}
+	return nil
 }

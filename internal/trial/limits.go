@@ -1,14 +1,21 @@
 package trial
 
 import (
+	"fmt"
+	"math"
 	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 )
 
 // judged judges a recording by limits, each of which judges its phases, as check does with the file.
@@ -211,4 +218,118 @@ func usedBefore(s *scenario.Scenario, o Options) bool {
 			return l.Start != spec.StartUnknown || l.Ban > 0
 		})
 	})
+}
+
+// claims judges all claims but conformance; r has the counts. For a recording that is too long for memory,
+// the schedule is judged whole and every other claim by the beginning of the recording.
+func claims(tl *timeline.Timeline, s *scenario.Scenario, r *result.Scenario) []result.Claim {
+	out := claim.Judge(tl.Beginning(), s.Limit, expected(s, tl, r.Counts.Unknown))
+	if tl.Spool == nil {
+		return out
+	}
+	for i := range out {
+		if c := &out[i]; c.Kind == result.ClaimSchedule {
+			*c = claim.Schedule(&tl.Header, tl.Sent(), r.Latency.Lateness.P99, "", s.Expect.LateP99)
+		} else {
+			c.Text += fmt.Sprintf("; judged by the first %s of %s", text.Thousands(len(tl.Observations)),
+				text.Plural(tl.Sent(), "request"))
+		}
+	}
+	return out
+}
+
+// tally fills the counts of a recording into out.
+func tally(out *result.Scenario, tl *timeline.Timeline) { tallying(out, tl)() }
+
+// tallying starts to fill the counts of a recording into out, and returns a function that waits until they
+// are complete. A recording that is too long for memory is counted in the background. Until end returns,
+// nobody else may touch Counts, Statuses, Clients and Latency.
+func tallying(out *result.Scenario, tl *timeline.Timeline) (end func()) {
+	out.Timeline, out.Header = tl, tl.Header
+	end = sync.OnceFunc(func() { count(out, tl) })
+	if tl.Spool != nil {
+		go end()
+	}
+	return end
+}
+
+func count(out *result.Scenario, tl *timeline.Timeline) {
+	out.Counts = tl.Header.Counts()
+	var statuses timeline.StatusTally
+	var clients result.ClientTally
+	var times latency.Collector
+	for o := range tl.All() {
+		out.Counts.Add(o)
+		statuses.Add(o)
+		clients.Add(o)
+		times.Add(o)
+	}
+	if tl.Spool != nil && tl.Spool.Err() != nil { // the requests were sent, but their answers are lost
+		out.Counts = timeline.Counts{Planned: tl.Spool.N + tl.Header.Unsent, Unsent: tl.Header.Unsent,
+			Lost: tl.Header.Lost, Sent: tl.Spool.N, Unknown: tl.Spool.N}
+	}
+	out.Statuses, out.Clients, out.Latency = statuses.Statuses(), clients.Clients(), times.Summary()
+}
+
+func judgeOptions(s *scenario.Scenario) check.Options {
+	r := s.Expect.Resolution
+	burst := r.Burst
+	if slices.ContainsFunc(s.Limit, func(p spec.Policy) bool { return p.Windowed() }) {
+		burst = r.Windowed
+	}
+	ratio := burst.Ratio
+	if burst.Demanded && ratio == 0 {
+		ratio = steps(s)
+	}
+	rate := r.Rate.Ratio
+	if !tellsWindows(s) {
+		rate = 0
+	}
+	return check.Options{
+		Conformance: result.Conformance(s.Expect.Conformance),
+		Shared:      s.Shared(),
+		Hint:        true,
+		Resolution: check.Resolution{
+			BurstExact: burst.Demanded && ratio == 0, Burst: ratio, Rate: rate,
+		},
+	}
+}
+
+// steps returns how closely requests that all cost several units can measure a quota, as a share of it: two
+// quotas less than one request apart look alike. It is 0 if some request costs one unit.
+func steps(s *scenario.Scenario) float64 {
+	least, full := int64(math.MaxInt64), int64(math.MaxInt64)
+	for _, p := range s.Phases {
+		if p.Counted() && p.Cost > 0 {
+			least = min(least, p.Cost)
+		}
+	}
+	for _, p := range s.Limit {
+		if p.Unit != spec.UnitRequest {
+			full = min(full, p.Full())
+		}
+	}
+	if least == 1 || least == math.MaxInt64 || full == 0 {
+		return 0
+	}
+	return (float64(least) - 0.5) / float64(full)
+}
+
+// telling is how many windows a phase must last so that a recording can measure the length of a window.
+const telling = 3
+
+// tellsWindows tells whether some phase is long enough to measure every window of the limit.
+func tellsWindows(s *scenario.Scenario) bool {
+	var longest, window time.Duration
+	for _, p := range s.Phases {
+		if p.Shape != timeline.Silence {
+			longest = max(longest, p.Duration)
+		}
+	}
+	for _, p := range s.Limit {
+		if p.HasWindow() {
+			window = max(window, p.LongestWindow())
+		}
+	}
+	return longest >= telling*window
 }

@@ -5,20 +5,17 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"math"
 	"net"
 	"net/http"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -441,67 +438,4 @@ func bounded(s *scenario.Scenario, tl *timeline.Timeline) (result.Claim, bool) {
 		}
 	}
 	return result.Claim{}, false
-}
-
-func judgeOptions(s *scenario.Scenario) check.Options {
-	r := s.Expect.Resolution
-	burst := r.Burst
-	if slices.ContainsFunc(s.Limit, func(p spec.Policy) bool { return p.Windowed() }) {
-		burst = r.Windowed
-	}
-	ratio := burst.Ratio
-	if burst.Demanded && ratio == 0 {
-		ratio = steps(s)
-	}
-	rate := r.Rate.Ratio
-	if !tellsWindows(s) {
-		rate = 0
-	}
-	return check.Options{
-		Conformance: result.Conformance(s.Expect.Conformance),
-		Shared:      s.Shared(),
-		Hint:        true,
-		Resolution: check.Resolution{
-			BurstExact: burst.Demanded && ratio == 0, Burst: ratio, Rate: rate,
-		},
-	}
-}
-
-// steps returns how closely requests that all cost several units can measure a quota, as a share of it: two
-// quotas less than one request apart look alike. It is 0 if some request costs one unit.
-func steps(s *scenario.Scenario) float64 {
-	least, full := int64(math.MaxInt64), int64(math.MaxInt64)
-	for _, p := range s.Phases {
-		if p.Counted() && p.Cost > 0 {
-			least = min(least, p.Cost)
-		}
-	}
-	for _, p := range s.Limit {
-		if p.Unit != spec.UnitRequest {
-			full = min(full, p.Full())
-		}
-	}
-	if least == 1 || least == math.MaxInt64 || full == 0 {
-		return 0
-	}
-	return (float64(least) - 0.5) / float64(full)
-}
-
-// telling is how many windows a phase must last so that a recording can measure the length of a window.
-const telling = 3
-
-// tellsWindows tells whether some phase is long enough to measure every window of the limit.
-func tellsWindows(s *scenario.Scenario) bool {
-	var longest, window time.Duration
-	for _, p := range s.Phases {
-		if p.Shape != timeline.Silence {
-			longest = max(longest, p.Duration)
-		}
-	}
-	for _, p := range s.Limit {
-		if p.HasWindow() {
-			window = max(window, p.LongestWindow())
-		}
-	}
-	return longest >= telling*window
 }
