@@ -1,6 +1,8 @@
 package main
 
 import (
+	"slices"
+
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
@@ -37,19 +39,12 @@ func printSchema(e *cli.Env, name string) error {
 
 // schemaText returns the schema of one form.
 func schemaText(name string) ([]byte, error) {
-	switch name {
-	case "scenario":
+	switch {
+	case name == "scenario":
 		return scenario.Schema()
-	case "report":
-		return report.ReportSchema()
-	case "verdict":
-		return report.VerdictSchema()
-	case "compare":
-		return report.CompareSchema()
-	case "identity":
-		return report.IdentitySchema()
-	default:
-		return nil, cli.Usagef("schema %q: the schemas are scenario, report, verdict, compare and identity%s",
-			name, cli.Mend(text.Suggest(name, schemaNames)))
+	case slices.Contains(schemaNames, name):
+		return report.Schema(name)
 	}
+	return nil, cli.Usagef("schema %q: the schemas are scenario, report, verdict, compare and identity%s",
+		name, cli.Mend(text.Suggest(name, schemaNames)))
 }

@@ -15,10 +15,10 @@ import (
 var csvHead = []string{"seq", "partition", "phase", "at_ns", "sent_ns", "first_byte_ns", "done_ns", "status",
 	"outcome", "cost", "error", "scenario"}
 
-// CSV writes a row for each observation (RFC 4180). Times are integers in nanoseconds since the start of the
-// recording. An empty cell: it is not known. Texts that a spreadsheet would take for formulas begin with an
-// apostrophe.
-func CSV(w io.Writer, r *result.Run) error {
+// writeCSV writes a row for each observation (RFC 4180). Times are integers in nanoseconds since the start of
+// the recording. An empty cell: it is not known. Texts that a spreadsheet would take for formulas begin with
+// an apostrophe.
+func writeCSV(w io.Writer, r *result.Run, _ Options) error {
 	recorded, err := recordings(r)
 	if err != nil {
 		return err

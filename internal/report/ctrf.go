@@ -46,7 +46,8 @@ type ctrfTest struct {
 // writeCTRF writes a test for each claim, as JUnit does. An inconclusive claim is other. What was not judged,
 // and a FAIL that does not count, are skipped.
 func writeCTRF(w io.Writer, r *result.Run, o Options) error {
-	clean, ci := cleanRun(r), CIOptions{Strict: o.Strict}
+	clean := cleanRun(r)
+	o.InconclusiveIsError = false // the status says it
 	all := ctrfResults{Tool: map[string]string{"name": "rlcheck", "version": r.Version}, Tests: []ctrfTest{},
 		Summary: ctrfSummary{Start: r.Started.UnixMilli(), Stop: r.Started.Add(r.Duration).UnixMilli()}}
 	for i := range clean.Scenarios {
@@ -57,7 +58,7 @@ func writeCTRF(w io.Writer, r *result.Run, o Options) error {
 				Status:    all.Summary.count(s, &c, o.Strict),
 				RawStatus: strings.TrimSpace(strings.ToUpper(c.Verdict.String()) + " " + string(c.Reason))}
 			took = time.Duration(0) // the first case has the time of its scenario
-			j := junitClaim(s, &c, fails, ci)
+			j := junitClaim(s, &c, fails, o)
 			for _, m := range []*junitMessage{j.Failure, j.Error, j.Skipped} {
 				if m != nil {
 					t.Message, t.Trace = m.Message, m.Text

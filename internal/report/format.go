@@ -2,10 +2,11 @@ package report
 
 import (
 	"fmt"
-	"github.com/rlcheck/rlcheck/internal/result"
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // Options say what a format needs to know of its reader. The zero value is good.
@@ -40,7 +41,7 @@ type format struct {
 var formats = []format{
 	{"table", "For a terminal: the verdict, the measured limit, and what proves a FAIL.", writeTable, true},
 	{"json", "For programs. rlcheck schema report (verdict, compare, identity) describes it.",
-		writeJSON, false},
+		writeDocument, false},
 	{"junit", "For CI: one test case for each claim.", writeJUnit, true},
 	{"ctrf", "For CI, in the Common Test Report Format (ctrf.io): an INCONCLUSIVE claim is other.",
 		writeCTRF, true},
@@ -50,11 +51,11 @@ var formats = []format{
 		writeHTML, true},
 	{"acceptance", "One page to print and sign before a release: one row for each step of the load.",
 		writeAcceptance, true},
-	{"ndjson", "The timeline of one scenario, one observation in each line.", recorded(NDJSON), false},
-	{"csv", "The timeline as a table.", recorded(CSV), false},
+	{"ndjson", "The timeline of one scenario, one observation in each line.", writeNDJSON, false},
+	{"csv", "The timeline as a table.", writeCSV, false},
 	{"clients", "What happened to each client, as CSV: the client with the most denials first.",
 		writeClients, false},
-	{"hlog", "The latencies of one scenario, as an HdrHistogram log.", recorded(Hlog), false},
+	{"hlog", "The latencies of one scenario, as an HdrHistogram log.", writeHlog, false},
 	{"openmetrics", "Counters, latencies and verdicts for Prometheus.", writeOpenMetrics, false},
 }
 
@@ -86,17 +87,4 @@ func Write(w io.Writer, name string, r *result.Run, o Options) error {
 		return fmt.Errorf("report %s: %w", name, err)
 	}
 	return nil
-}
-
-func writeJSON(w io.Writer, r *result.Run, o Options) error { return WriteDocument(w, r, o.Strict) }
-
-// recorded returns the writer of a format of recordings, which are the same for every reader.
-func recorded(write func(io.Writer, *result.Run) error) func(io.Writer, *result.Run, Options) error {
-	return func(w io.Writer, r *result.Run, _ Options) error { return write(w, r) }
-}
-
-func writeGitHub(w io.Writer, r *result.Run, o Options) error { return GitHub(w, r, o.Strict) }
-
-func writeJUnit(w io.Writer, r *result.Run, o Options) error {
-	return JUnit(w, r, CIOptions{Strict: o.Strict, InconclusiveIsError: o.InconclusiveIsError})
 }

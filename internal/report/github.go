@@ -12,26 +12,26 @@ import (
 // mostAnnotations is how many annotations of one kind GitHub shows for one step.
 const mostAnnotations = 10
 
-// GitHub writes workflow commands, one on each line, that GitHub Actions turns into annotations. It writes an
-// error for each cause of failures that count, a warning for each other cause and for what stayed open, and a
+// writeGitHub writes workflow commands, one on each line, that GitHub Actions turns into annotations. It writes
+// an error for each cause of failures that count, a warning for each other cause and for what stayed open, and a
 // notice with the verdict. GitHub shows ten of a kind, so the last one says how many more there are. The step
 // summary has the format markdown.
-func GitHub(w io.Writer, r *result.Run, strict bool) error {
+func writeGitHub(w io.Writer, r *result.Run, o Options) error {
 	clean := cleanRun(r)
 	var errors, warnings []Cause
-	for _, c := range Causes(r, clean, strict) {
+	for _, c := range Causes(r, clean, o.Strict) {
 		if c.Verdict == result.Fail && c.Counts {
 			errors = append(errors, c)
 		} else {
 			warnings = append(warnings, c)
 		}
 	}
-	lines := append([]string{Headline(clean, strict)}, evidenceAbout(clean)...)
+	lines := append([]string{Headline(clean, o.Strict)}, evidenceAbout(clean)...)
 	lines = append(lines, result.CountsText(clean.Sum()))
 	for _, n := range clean.Notes() {
 		lines = append(lines, n.String())
 	}
-	notice := "::notice title=" + text.GitHubProperty("rlcheck: "+clean.Word(strict)) + "::" +
+	notice := "::notice title=" + text.GitHubProperty("rlcheck: "+clean.Word(o.Strict)) + "::" +
 		text.GitHubAnnotation(strings.Join(lines, "\n")) + "\n"
 	_, err := io.WriteString(w, githubLines("error", errors)+githubLines("warning", warnings)+notice)
 	return err

@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -58,23 +59,16 @@ type junitMessage struct {
 	Text    string `xml:",cdata"`
 }
 
-// CIOptions are the options of JUnit. The zero value is good.
-type CIOptions struct {
-	// Strict lets recommended scenarios count. InconclusiveIsError makes an inconclusive claim an error
-	// instead of a skipped test.
-	Strict, InconclusiveIsError bool
-}
-
 // wholeScenario names the test case of a verdict that no claim explains.
 const wholeScenario = "verdict"
 
-// JUnit writes a test suite for each scenario and a test case for each claim. A failed claim is a failure if
-// its scenario counts, otherwise it is skipped. An inconclusive claim is skipped. It is an error if the
+// writeJUnit writes a test suite for each scenario and a test case for each claim. A failed claim is a failure
+// if its scenario counts, otherwise it is skipped. An inconclusive claim is skipped. It is an error if the
 // scenario is more than informative, and the target was not reached, not set up or not the limited route, or
 // the options demand it.
 // A claim on what the target never had and did not promise is always skipped. A verdict that no claim
 // explains gets its own case, named "verdict".
-func JUnit(w io.Writer, r *result.Run, o CIOptions) error {
+func writeJUnit(w io.Writer, r *result.Run, o Options) error {
 	clean := cleanRun(r)
 	all := junitSuites{Name: "rlcheck", Time: junitTime(r.Duration)}
 	for i := range clean.Scenarios {
@@ -96,7 +90,7 @@ func JUnit(w io.Writer, r *result.Run, o CIOptions) error {
 	return err
 }
 
-func junitScenario(r *result.Run, s *result.Scenario, fails []Failure, o CIOptions) junitSuite {
+func junitScenario(r *result.Run, s *result.Scenario, fails []Failure, o Options) junitSuite {
 	suite := junitSuite{Name: s.ID, File: s.File, Time: junitTime(s.Duration)}
 	suite.Properties = junitProperties(r, s)
 	if !r.Started.IsZero() {
@@ -128,7 +122,7 @@ func casesOf(s *result.Scenario) []result.Claim {
 		}
 	}
 	if len(claims) == 0 || worst != s.Verdict {
-		claims = append(claims[:len(claims):len(claims)],
+		claims = append(slices.Clip(claims),
 			result.Claim{ID: wholeScenario, Verdict: s.Verdict, Reason: s.Reason, Text: s.Detail})
 	}
 	return claims
@@ -136,7 +130,7 @@ func casesOf(s *result.Scenario) []result.Claim {
 
 // junitClaim returns one test case. Its time is zero, as claims share the time of their scenario, which its
 // first case carries.
-func junitClaim(s *result.Scenario, c *result.Claim, fails []Failure, o CIOptions) junitCase {
+func junitClaim(s *result.Scenario, c *result.Claim, fails []Failure, o Options) junitCase {
 	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0), Basis: c.Basis()}
 	switch {
 	case c.Verdict == result.Fail && !s.Weighs(o.Strict):

@@ -36,11 +36,11 @@ type run struct {
 	Scenarios   []result.Scenario `json:"scenarios"`
 }
 
-// WriteDocument writes a run, without its recordings, as rlcheck.report/v1. Texts are exact and not cleaned;
-// hidden characters are escapes. strict lets recommended scenarios count. Errors: those of w.
-func WriteDocument(w io.Writer, r *result.Run, strict bool) error {
+// writeDocument writes a run, without its recordings, as rlcheck.report/v1. Texts are exact and not cleaned;
+// hidden characters are escapes. Errors: those of w.
+func writeDocument(w io.Writer, r *result.Run, o Options) error {
 	out := filled(run{reportForm, r.ID, r.Started, r.Duration, r.Version, r.Command, r.Host, r.Interrupted,
-		r.NotBegun, strict, r.Verdict(strict), r.Sum(), r.Policy, r.Hint, r.Notes(), r.Scenarios})
+		r.NotBegun, o.Strict, r.Verdict(o.Strict), r.Sum(), r.Policy, r.Hint, r.Notes(), r.Scenarios})
 	for i := range out.Scenarios {
 		s := &out.Scenarios[i]
 		s.Target, s.Origin, s.Found = text.CleanURL(s.Target), text.CleanURL(s.Origin), s.Answer != ""
@@ -118,12 +118,10 @@ func ReadDocument(r io.Reader) (*result.Run, error) {
 
 // jsonError says where in the file the mistake is.
 func jsonError(err error) error {
-	var syntax *json.SyntaxError
-	if errors.As(err, &syntax) {
+	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Errorf("report: byte %d: %w (is this the report.json of a run?)", syntax.Offset, err)
 	}
-	var kind *json.UnmarshalTypeError
-	if errors.As(err, &kind) {
+	if kind, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
 		return fmt.Errorf("report: byte %d: %s: a JSON %s was found, expected %s", kind.Offset, kind.Field,
 			kind.Value, kind.Type)
 	}

@@ -15,34 +15,17 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// The identifiers of the schemas. They need not be fetched.
-const (
-	reportSchemaID   = "https://rlcheck.github.io/report.schema.json"
-	verdictSchemaID  = "https://rlcheck.github.io/verdict.schema.json"
-	compareSchemaID  = "https://rlcheck.github.io/compare.schema.json"
-	identitySchemaID = "https://rlcheck.github.io/identity.schema.json"
-)
-
-// ReportSchema returns the JSON Schema (draft 2020-12) of rlcheck.report/v1, which Write writes. It is
-// indented and ends in a newline. Every object allows more members, as a later version may add some.
-func ReportSchema() ([]byte, error) {
-	return marshal(schemaOf(reportSchemaID, "rlcheck report", reflect.TypeFor[run]()))
-}
-
-// VerdictSchema returns the JSON Schema of rlcheck.verdict/v1, which Verdict returns, in the same form.
-func VerdictSchema() ([]byte, error) {
-	return marshal(schemaOf(verdictSchemaID, "rlcheck verdict", reflect.TypeFor[result.Judgement]()))
-}
-
-// CompareSchema returns the JSON Schema of rlcheck.compare/v1, which Comparison returns, in the same form.
-func CompareSchema() ([]byte, error) {
-	return marshal(schemaOf(compareSchemaID, "rlcheck compare", reflect.TypeFor[comparison]()))
-}
-
-// IdentitySchema returns the JSON Schema of rlcheck.identity/v1, which identify writes as json, in the same
-// form.
-func IdentitySchema() ([]byte, error) {
-	return marshal(schemaOf(identitySchemaID, "rlcheck identify", identify.Form()))
+// Schema returns the JSON Schema (draft 2020-12) of what is written as json: by run (report), check
+// (verdict), compare or identify (identity). It is indented and ends in a newline. Every object allows more
+// members, as a later version may add some. Its identifier need not be fetched.
+func Schema(name string) ([]byte, error) {
+	title, form := name, map[string]reflect.Type{"report": reflect.TypeFor[run](),
+		"verdict": reflect.TypeFor[result.Judgement](), "compare": reflect.TypeFor[comparison](),
+		"identity": identify.Form()}[name]
+	if name == "identity" {
+		title = "identify"
+	}
+	return marshal(schemaOf("https://rlcheck.github.io/"+name+".schema.json", "rlcheck "+title, form))
 }
 
 // schemaText describes the structs of the documents. A line "name: sentence" begins a struct. The indented
