@@ -11,7 +11,7 @@ import (
 
 // answers judges that the answers of a phase have one of the expected statuses, whatever they mean for the
 // limit. If the target stops answering in that phase, no answer has one.
-func (r *recording) answers(b AnswerBound) result.Claim {
+func (r *Recording) answers(b AnswerBound) result.Claim {
 	id := result.ClaimAnswers.ID(b.Phase)
 	var answered, lost, bad []*timeline.Observation
 	for i := range r.Observations {
@@ -54,7 +54,7 @@ func (r *recording) answers(b AnswerBound) result.Claim {
 // answer, although every earlier request was answered in time. Fewer requests may be lost on their way. A
 // recorder that is late may be too busy to read. Requests that could not be sent to the target prove nothing
 // about it.
-func (r *recording) wentSilent(phase string, answered int, lost []*timeline.Observation) bool {
+func (r *Recording) wentSilent(phase string, answered int, lost []*timeline.Observation) bool {
 	if len(lost) == 0 || len(lost) < answered || r.overloaded() != "" || slices.ContainsFunc(lost, ours) {
 		return false
 	}

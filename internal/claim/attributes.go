@@ -33,11 +33,11 @@ const (
 //
 // Each result is stated only if the opposite is refuted. Separate: all requests together exceed the limit.
 // Shared: together they keep it, and one side by itself was denied what the limit gives it.
-func (r *recording) attributes(e *Expect) result.Claim {
+func (r *Recording) attributes() result.Claim {
 	c := result.Claim{ID: string(result.ClaimAttributes)}
 	var open []result.Comparison
-	control := func(a timeline.Attribute) string { return r.control(e.Attributes, a) }
-	for _, x := range e.Attributes {
+	control := func(a timeline.Attribute) string { return r.control(r.Expect.Attributes, a) }
+	for _, x := range r.Expect.Attributes {
 		row, f, asked := r.compare(x, control)
 		if f != nil {
 			c.Findings = append(c.Findings, *f)
@@ -86,7 +86,7 @@ func (r *recording) attributes(e *Expect) result.Claim {
 }
 
 // open names the first rows that show nothing, each once, with the reason of the first.
-func (r *recording) open(rows []result.Comparison) string {
+func (r *Recording) open(rows []result.Comparison) string {
 	var names []string
 	why := ""
 	for _, row := range rows {
@@ -107,7 +107,7 @@ func (r *recording) open(rows []result.Comparison) string {
 type sides struct{ plain, other []*timeline.Observation }
 
 // compare judges one attribute. asked: the requests reached the limiter, so that it could be shown.
-func (r *recording) compare(x AttributeExpect,
+func (r *Recording) compare(x AttributeExpect,
 	control func(timeline.Attribute) string) (row result.Comparison, f *result.Finding, asked bool) {
 	row = result.Comparison{Attribute: string(x.Attribute), Expected: string(x.Sharing), Observed: notShown,
 		Verdict: result.Inconclusive}
@@ -156,7 +156,7 @@ func (r *recording) compare(x AttributeExpect,
 
 // outpaced tells whether a limit gives units back as fast as the clients of a connection attribute ask. Each
 // has one connection and sends one request at a time. Nothing is denied, and the limit is kept.
-func (r *recording) outpaced(a timeline.Attribute, all []*timeline.Observation) bool {
+func (r *Recording) outpaced(a timeline.Attribute, all []*timeline.Observation) bool {
 	if a != timeline.OneConnection && a != timeline.Connection || len(Denied(all)) > 0 {
 		return false
 	}
@@ -175,7 +175,7 @@ func inPlaceOf(plain string) string {
 // control says that even requests without a difference are not held to one quota, so the attribute cannot be
 // the cause. Empty: they are held to one, or nobody asked. Requests that are sent at once have a connection
 // each, so the attribute of connections has its own control.
-func (r *recording) control(all []AttributeExpect, of timeline.Attribute) string {
+func (r *Recording) control(all []AttributeExpect, of timeline.Attribute) string {
 	alike := timeline.Nothing
 	if of == timeline.Connection {
 		alike = timeline.OneConnection
@@ -191,7 +191,7 @@ func (r *recording) control(all []AttributeExpect, of timeline.Attribute) string
 }
 
 // sidesOf returns the observations of a phase.
-func (r *recording) sidesOf(phase string) (s sides) {
+func (r *Recording) sidesOf(phase string) (s sides) {
 	for i := range r.Observations {
 		o := &r.Observations[i]
 		switch {
@@ -272,7 +272,7 @@ func (s sides) returned() bool {
 // quotas says on how many quotas the two sides draw, which differ in an attribute, the numbers that show it,
 // and the proof. A cost that is no number of units draws on the quota if both sides together keep it, and
 // would not if it were free: how many units it takes is not known.
-func (r *recording) quotas(of timeline.Attribute, s sides) (observed, detail string, proof *result.Finding) {
+func (r *Recording) quotas(of timeline.Attribute, s sides) (observed, detail string, proof *result.Finding) {
 	if len(r.LimitOf(s.plain[0])) == 0 {
 		return notShown, "no limit counts the requests", nil
 	}
@@ -315,7 +315,7 @@ func (r *recording) quotas(of timeline.Attribute, s sides) (observed, detail str
 
 // refuted judges some observations as those of one client. proof is how they contradict their limit, or nil.
 // ok=false: they cannot be judged.
-func (r *recording) refuted(c result.Conformance, obs []*timeline.Observation) (proof *result.Finding,
+func (r *Recording) refuted(c result.Conformance, obs []*timeline.Observation) (proof *result.Finding,
 	ok bool) {
 	obs = slices.SortedStableFunc(slices.Values(obs), func(a, b *timeline.Observation) int {
 		return cmp.Compare(a.Sent, b.Sent)

@@ -10,7 +10,7 @@ import (
 
 // barred judges that nothing of a phase was admitted, since its clients have a limit of nothing. Any other
 // answer is no admission.
-func (r *recording) barred(phase string) result.Claim {
+func (r *Recording) barred(phase string) result.Claim {
 	id := result.ClaimBarred.ID(phase)
 	var asked, lost int
 	var admitted []*timeline.Observation

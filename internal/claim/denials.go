@@ -15,7 +15,7 @@ import (
 // late on a busy machine, come closer together than planned. So more denials are nobody's fault if a request
 // of the phase was late. They are also nobody's fault if the limit explains them at some possible decision
 // times.
-func (r *recording) denials(b DenialBound) result.Claim {
+func (r *Recording) denials(b DenialBound) result.Claim {
 	if b.Unlimited {
 		return r.countedDenials(b)
 	}
@@ -23,7 +23,7 @@ func (r *recording) denials(b DenialBound) result.Claim {
 }
 
 // countedDenials is denials for partitions that nobody else uses.
-func (r *recording) countedDenials(b DenialBound) result.Claim {
+func (r *Recording) countedDenials(b DenialBound) result.Claim {
 	id := result.ClaimDenials.ID(b.Phase)
 	var all, unclassified, unanswered int
 	var denials []*timeline.Observation
@@ -52,7 +52,7 @@ func (r *recording) countedDenials(b DenialBound) result.Claim {
 		return result.Claim{ID: id, Reason: reason, Text: text}
 	}
 	switch {
-	case len(denials) > b.Max && late > r.lateMax && !b.Unlimited:
+	case len(denials) > b.Max && late > r.latest() && !b.Unlimited:
 		return inconclusive(result.ScheduleMissed,
 			fmt.Sprintf("%s; but one was sent %s late, so they came closer together than planned", s,
 				Millis(late)))
@@ -80,7 +80,7 @@ func (r *recording) countedDenials(b DenialBound) result.Claim {
 
 // explained tells whether the denials of one phase, at least one, may be right under its limit: no proof was
 // found that one of them is wrong. It reads all requests of their partitions that this limit counts.
-func (r *recording) explained(denials []*timeline.Observation) bool {
+func (r *Recording) explained(denials []*timeline.Observation) bool {
 	limit := r.LimitOf(denials[0])
 	if len(limit) == 0 {
 		return false

@@ -13,8 +13,8 @@ const deniedStatusID = string(result.ClaimDeniedStatus)
 
 // deniedStatus judges that every denial has one of the expected statuses. It leaves out denials without a
 // status, which recordings of other tools may have.
-func (r *recording) deniedStatus(e *Expect) result.Claim {
-	expected := e.DeniedStatus
+func (r *Recording) deniedStatus() result.Claim {
+	expected := r.DeniedStatus
 	obs := Only(Denied(r.Target), func(o *timeline.Observation) bool { return o.Status != 0 })
 	if c, ok := r.Unheard(deniedStatusID); ok {
 		return c

@@ -11,7 +11,7 @@ import (
 // errors judges that at most so many requests had neither an admission nor a denial for an answer: a status
 // that is neither, or no answer from a target that was reached. Requests that did not reach the target accuse
 // nobody. Neither do answers that a busy recorder may have missed.
-func (r *recording) errors(most int) result.Claim {
+func (r *Recording) errors(most int) result.Claim {
 	id := result.ClaimSLO.ID("errors")
 	sent, unread := 0, 0
 	var bad []*timeline.Observation

@@ -136,45 +136,41 @@ type LatencyBound struct {
 type question struct {
 	// kind is empty if the claims have their own.
 	kind result.ClaimKind
-	ask  func(*recording, *Expect) []result.Claim
+	ask  func(*Recording) []result.Claim
 }
 
 // questions are all questions, in the order of the claims.
 var questions = [...]question{
-	{"", func(r *recording, e *Expect) (out []result.Claim) {
-		for _, g := range e.Fields {
-			out = append(out, judgeFields(r.Recording, g, e.Bodiless))
-		}
-		return out
-	}},
+	{"", each(func(e *Expect) []Group { return e.Fields }, func(r *Recording, g Group) result.Claim {
+		return judgeFields(r, g, r.Bodiless)
+	})},
 	where(result.ClaimRetryAfterHonored, func(e *Expect) bool { return e.RetryAfter.Honored },
-		(*recording).honored),
+		(*Recording).honored),
 	where(result.ClaimRetryAfterNotLonger, func(e *Expect) bool { return e.RetryAfter.NotLonger },
-		(*recording).notLonger),
+		(*Recording).notLonger),
 	where(result.ClaimDeniedStatus, func(e *Expect) bool { return len(e.DeniedStatus) > 0 },
-		(*recording).deniedStatus),
-	{result.ClaimDenials, each(func(e *Expect) []DenialBound { return e.Denials }, (*recording).denials)},
-	{"", func(r *recording, e *Expect) []result.Claim { return judgeQuota(r.Recording, e.Quota) }},
-	{result.ClaimAnswers, each(func(e *Expect) []AnswerBound { return e.Answers }, (*recording).answers)},
-	{result.ClaimBarred, each(func(e *Expect) []string { return e.Barred }, (*recording).barred)},
-	{result.ClaimParity, each(func(e *Expect) []ParityExpect { return e.Parity }, (*recording).parity)},
+		(*Recording).deniedStatus),
+	{result.ClaimDenials, each(func(e *Expect) []DenialBound { return e.Denials }, (*Recording).denials)},
+	{"", func(r *Recording) []result.Claim { return judgeQuota(r, r.Quota) }},
+	{result.ClaimAnswers, each(func(e *Expect) []AnswerBound { return e.Answers }, (*Recording).answers)},
+	{result.ClaimBarred, each(func(e *Expect) []string { return e.Barred }, (*Recording).barred)},
+	{result.ClaimParity, each(func(e *Expect) []ParityExpect { return e.Parity }, (*Recording).parity)},
 	where(result.ClaimAttributes, func(e *Expect) bool { return len(e.Attributes) > 0 },
-		(*recording).attributes),
-	where(result.ClaimOwnCount, func(e *Expect) bool { return len(e.Counted) > 0 },
-		(*recording).ownCount),
-	{result.ClaimStorm, each(func(e *Expect) []StormExpect { return e.Storms }, (*recording).storm)},
-	{"", each(func(e *Expect) []LatencyBound { return e.Latency }, (*recording).latency)},
-	{result.ClaimSLO, each(func(e *Expect) []int { return e.Errors }, (*recording).errors)},
+		(*Recording).attributes),
+	where(result.ClaimOwnCount, func(e *Expect) bool { return len(e.Counted) > 0 }, (*Recording).ownCount),
+	{result.ClaimStorm, each(func(e *Expect) []StormExpect { return e.Storms }, (*Recording).storm)},
+	{"", each(func(e *Expect) []LatencyBound { return e.Latency }, (*Recording).latency)},
+	{result.ClaimSLO, each(func(e *Expect) []int { return e.Errors }, (*Recording).errors)},
 	where(result.ClaimIntact, func(e *Expect) bool { return e.Intact != nil },
-		func(r *recording, e *Expect) result.Claim { return judgeIntact(r.Recording, *e.Intact) }),
-	where(result.ClaimSchedule, func(e *Expect) bool { return e.LateP99 > 0 }, (*recording).schedule),
+		func(r *Recording) result.Claim { return judgeIntact(r, *r.Intact) }),
+	where(result.ClaimSchedule, func(e *Expect) bool { return e.LateP99 > 0 }, (*Recording).schedule),
 }
 
 // each asks the question once for each element of a list.
-func each[T any](list func(*Expect) []T, judge func(*recording, T) result.Claim) func(*recording,
-	*Expect) []result.Claim {
-	return func(r *recording, e *Expect) (out []result.Claim) {
-		for _, x := range list(e) {
+func each[T any](list func(*Expect) []T, judge func(*Recording, T) result.Claim,
+) func(*Recording) []result.Claim {
+	return func(r *Recording) (out []result.Claim) {
+		for _, x := range list(&r.Expect) {
 			out = append(out, judge(r, x))
 		}
 		return out
@@ -182,12 +178,11 @@ func each[T any](list func(*Expect) []T, judge func(*recording, T) result.Claim)
 }
 
 // where asks the question once, if it is wanted.
-func where(kind result.ClaimKind, wanted func(*Expect) bool,
-	judge func(*recording, *Expect) result.Claim) question {
-	return question{kind, func(r *recording, e *Expect) []result.Claim {
-		if !wanted(e) {
+func where(kind result.ClaimKind, wanted func(*Expect) bool, judge func(*Recording) result.Claim) question {
+	return question{kind, func(r *Recording) []result.Claim {
+		if !wanted(&r.Expect) {
 			return nil
 		}
-		return []result.Claim{judge(r, e)}
+		return []result.Claim{judge(r)}
 	}}
 }

@@ -13,7 +13,7 @@ var fieldsReq, fieldsWith, fieldsRecord = sampleRequest, With, sampleRecording
 // fieldsOne judges a group of fields of a target that promised some things.
 func fieldsOne(t *testing.T, tl *timeline.Timeline, g Group, promised []result.Promise) result.Claim {
 	t.Helper()
-	c := judgeFields(NewRecording(tl, Terms{Promised: promised}, NoWaits), g, nil)
+	c := judgeFields(newRecording(tl, nil, Expect{Promised: promised}, NoWaits), g, nil)
 	Sound(t, tl, c)
 	return c
 }
@@ -260,7 +260,7 @@ func TestDenialsAreNotStored(t *testing.T) {
 		fieldsWith(fieldsReq(2, 2, 3, 429, d, "Content-Type: application/problem+json"),
 			func(o *timeline.Observation) { o.Phase, o.Body = "gets", "{}" }))
 	for _, g := range []Group{Explanation, ProblemBody} {
-		r := NewRecording(head, Terms{}, NoWaits)
+		r := newRecording(head, nil, Expect{}, NoWaits)
 		if c := judgeFields(r, g, []string{"p"}); c.Verdict != result.Pass ||
 			!strings.Contains(c.Text, "1 of 1 denial") {
 			t.Errorf("%s, HEAD and GET: got %+v", g, c)
@@ -303,7 +303,7 @@ func TestWhatIsSentIsHeldToItsRules(t *testing.T) {
 func TestAServerWithoutAnyFieldSendsNone(t *testing.T) {
 	tl := fieldsRecord(fieldsReq(1, 0, 1, 200), fieldsReq(2, 2, 3, 429))
 	for kept, want := range map[bool]result.Reason{true: result.NeedsFailed, false: result.TooFew} {
-		c := judgeFields(NewRecording(tl, Terms{Kept: kept}, NoWaits), RetryAfter, nil)
+		c := judgeFields(newRecording(tl, nil, Expect{Kept: kept}, NoWaits), RetryAfter, nil)
 		if c.Reason != want || (c.Unpromised != "") != kept {
 			t.Errorf("fields kept: %v: got %s %q (%s), want %s", kept, c.Reason, c.Unpromised, c.Text, want)
 		}

@@ -42,12 +42,12 @@ type retry struct {
 //
 // An admitted retry shows an honored wait, whoever else took units meanwhile, unless it was told to wait for
 // nothing: its way there and back may have been long enough. Far from a fast limit there is no other kind.
-func (r *recording) honored(e *Expect) result.Claim {
-	return r.Alone(r.honoredWaits(cmp.Or(e.RetryAfter.Waits, fewestWaits)))
+func (r *Recording) honored() result.Claim {
+	return r.Alone(r.honoredWaits(cmp.Or(r.RetryAfter.Waits, fewestWaits)))
 }
 
 // honoredWaits is honored if at least `fewest` waits must be seen.
-func (r *recording) honoredWaits(fewest int) result.Claim {
+func (r *Recording) honoredWaits(fewest int) result.Claim {
 	retries, denials := r.retries(Waits)
 	var kept int
 	shown := map[int]bool{} // one request shows one wait, however many denials told it
@@ -83,7 +83,7 @@ func (r *recording) honoredWaits(fewest int) result.Claim {
 				Seconds(longest, time.Second)), chances)
 	case denials == 0:
 		return TooFew(honoredID, "no request was denied")
-	case LacksFields(r.Recording, result.PromiseRetryAfter):
+	case LacksFields(r, result.PromiseRetryAfter):
 		return Unpromised(honoredID, result.PromiseRetryAfter, denials, "denial",
 			"a Retry-After to honor")
 	default:

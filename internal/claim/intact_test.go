@@ -16,7 +16,7 @@ import (
 // intactOne judges a recording without a limit.
 func intactOne(t *testing.T, tl *timeline.Timeline, e IntactExpect) result.Claim {
 	t.Helper()
-	c := judgeIntact(NewRecording(tl, Terms{}, NoWaits), e)
+	c := judgeIntact(newRecording(tl, nil, Expect{}, NoWaits), e)
 	Sound(t, tl, c)
 	return c
 }
@@ -167,7 +167,7 @@ func TestIntact(t *testing.T) {
 func check1(t *testing.T, name string, tl *timeline.Timeline, limit spec.Limit, waits map[int]time.Duration,
 	want, text string) {
 	t.Helper()
-	c := judgeIntact(NewRecording(tl, Terms{Limit: limit},
+	c := judgeIntact(newRecording(tl, limit, Expect{},
 		func(*timeline.Timeline, spec.Limit, bool) map[int]time.Duration { return waits }), everything)
 	Sound(t, tl, c)
 	got, all := c.Verdict.String(), c.Text
@@ -449,13 +449,12 @@ func TestIntactWaits(t *testing.T) {
 func TestWaitsOfUsedPartitionsAreNotCompared(t *testing.T) {
 	log := sampleLimit(t, "sliding-window-log,rate=2/10s")
 	e := IntactExpect{Fields: []string{"Retry-After"}}
-	for want, terms := range map[result.Verdict][]Terms{result.Fail: {{}},
+	for want, terms := range map[result.Verdict][]Expect{result.Fail: {{}},
 		result.Pass: {{Shared: true}, {Used: true}}} {
 		for _, known := range terms {
-			known.Limit = log
 			tl := pairOf(set("Retry-After", "1", 12, 13, 14))
 			none := func(*timeline.Timeline, spec.Limit, bool) map[int]time.Duration { return nil }
-			if c := judgeIntact(NewRecording(tl, known, none), e); c.Verdict != want {
+			if c := judgeIntact(newRecording(tl, log, known, none), e); c.Verdict != want {
 				t.Errorf("shared %v, used %v: got %s (%s), want %s", known.Shared, known.Used, c.Verdict,
 					c.Text, want)
 			}
@@ -485,7 +484,7 @@ func TestIntactComparesPhasesOfOneLimit(t *testing.T) {
 	e := IntactExpect{Fields: []string{"Retry-After", "Ratelimit*"}}
 	own := map[string]spec.Limit{"login": other}
 	judged := func(tl *timeline.Timeline) result.Claim {
-		return judgeIntact(NewRecording(tl, Terms{Limit: limit, Own: own}, check.LongestWaits), e)
+		return judgeIntact(newRecording(tl, limit, Expect{Limits: own}, check.LongestWaits), e)
 	}
 	for through, want := range map[string]result.Verdict{"login": result.Pass, "proxied": result.Fail} {
 		if c := judged(more(through)); c.Verdict != want {

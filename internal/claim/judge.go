@@ -2,7 +2,6 @@ package claim
 
 import (
 	"cmp"
-	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -26,7 +25,7 @@ func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest LongestWai
 	r := newRecording(tl, limit, e, longest)
 	var claims []result.Claim
 	for _, q := range questions {
-		for _, c := range q.ask(r, &e) {
+		for _, c := range q.ask(r) {
 			c.Kind = cmp.Or(c.Kind, q.kind, result.KindOf(c.ID))
 			result.NameRules(c.Kind, c.Findings)
 			claims = append(claims, c)
@@ -35,22 +34,7 @@ func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest LongestWai
 	return claims
 }
 
-// recording is a recording with the thresholds of this package.
-type recording struct {
-	*Recording
-	// lateMax is how late the 99th percentile may be before the recorder itself is suspect.
-	lateMax time.Duration
-}
-
-func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect,
-	longest LongestWaits) *recording {
-	known := Terms{Limit: limit, Own: e.Limits, Shared: e.Shared, Used: e.Used, Promised: e.Promised,
-		Kept: e.Kept, Spread: e.RetryAfter.Spread}
-	return &recording{Recording: NewRecording(tl, known, longest),
-		lateMax: cmp.Or(e.LateP99, suspectLateness)}
-}
-
 // Lacks tells whether e does not promise p, and no answer of tl shows it, not even a broken one.
 func Lacks(tl *timeline.Timeline, e Expect, p result.Promise) bool {
-	return LacksFields(newRecording(tl, nil, e, nil).Recording, p)
+	return LacksFields(newRecording(tl, nil, e, nil), p)
 }

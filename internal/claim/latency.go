@@ -22,7 +22,7 @@ const waits = 2
 // latency judges a quantile of the service time (FirstByte - Sent) by nearest rank, exactly: no histogram
 // rounds it. It does not fail if there are so few answers that less than one is expected above the quantile,
 // which is then only their largest. It does not fail either for what the way there and back may take (way).
-func (r *recording) latency(b LatencyBound) result.Claim {
+func (r *Recording) latency(b LatencyBound) result.Claim {
 	name := quantileName(b.Quantile)
 	kind := result.ClaimLatency
 	if b.SLO {
@@ -89,7 +89,7 @@ func (r *recording) latency(b LatencyBound) result.Claim {
 
 // way returns the service time of the fastest answer. Each answer may take as long on its way there and back,
 // which the target cannot shorten. r.Target is not empty.
-func (r *recording) way() time.Duration {
+func (r *Recording) way() time.Duration {
 	fastest := service(r.Target[0])
 	for _, o := range r.Target[1:] {
 		fastest = min(fastest, service(o))
@@ -110,7 +110,7 @@ func (r *recording) way() time.Duration {
 // The wait of an answer with another outcome than `of` is part of the standstill that it meets. That leaves
 // out queues, which let admitted requests wait. Alone it is no standstill: a target that is slow with every
 // request is slow.
-func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall {
+func (r *Recording) standstills(most time.Duration, of timeline.Outcome) []stall {
 	heard := slices.SortedFunc(slices.Values(r.Target),
 		func(a, b *timeline.Observation) int { return cmp.Compare(a.FirstByte, b.FirstByte) })
 	if !r.busy() {
@@ -145,7 +145,7 @@ func (r *recording) standstills(most time.Duration, of timeline.Outcome) []stall
 
 // busy tells whether the machine of the recorder, which may also be the target's, did other work. It stood
 // still, or sent one request in a hundred over a millisecond late, ten times as late as on a quiet machine.
-func (r *recording) busy() bool {
+func (r *Recording) busy() bool {
 	late, _ := r.lateP99()
 	return late > time.Millisecond || len(r.Header.Stalls) > 0
 }

@@ -14,7 +14,7 @@ const notLongerID = string(result.ClaimRetryAfterNotLonger)
 // notLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second. A
 // date may round up once more, because the Date that it counts from is cut to the second. That Date may also
 // be old (StaleDate).
-func (r *recording) notLonger(*Expect) result.Claim {
+func (r *Recording) notLonger() result.Claim {
 	if len(r.Limit) == 0 {
 		return result.Claim{ID: notLongerID, Reason: result.NeedsFailed,
 			Text: "the wait that is needed follows from a limit, and no limit is declared"}
@@ -41,7 +41,7 @@ func (r *recording) notLonger(*Expect) result.Claim {
 	}
 	chances := result.Of(judged, "denials whose wait was compared with the limit")
 	switch {
-	case judged == 0 && LacksFields(r.Recording, result.PromiseRetryAfter) && len(denials) > 0:
+	case judged == 0 && LacksFields(r, result.PromiseRetryAfter) && len(denials) > 0:
 		return Unpromised(notLongerID, result.PromiseRetryAfter, len(denials), "denial",
 			"a Retry-After")
 	default:

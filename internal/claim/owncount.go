@@ -12,15 +12,15 @@ import (
 // ownCount compares the denials that the target counted with the denials that it sent, between each two
 // counts. It may or may not have counted a request without an answer, or with an answer that no rule
 // classifies. A higher count may include the denials of others.
-func (r *recording) ownCount(e *Expect) result.Claim {
+func (r *Recording) ownCount() result.Claim {
 	const id = string(result.ClaimOwnCount)
 	counts := r.Header.Counted
 	var found []result.Finding
 	total, counted, more := 0, int64(0), int64(0)
-	for i, phases := range e.Counted {
+	for i, phases := range r.Counted {
 		if i+1 >= len(counts) {
 			return TooFew(id, fmt.Sprintf("the target reported its count %d of %d times", len(counts),
-				len(e.Counted)+1))
+				len(r.Counted)+1))
 		}
 		n := counts[i+1] - counts[i]
 		if n < 0 {
@@ -48,7 +48,7 @@ func (r *recording) ownCount(e *Expect) result.Claim {
 }
 
 // deniedIn returns the denials of some phases, and how many other requests of these phases may be denials.
-func (r *recording) deniedIn(phases []string) (denials []*timeline.Observation, doubtful int) {
+func (r *Recording) deniedIn(phases []string) (denials []*timeline.Observation, doubtful int) {
 	for i := range r.Observations {
 		switch o := &r.Observations[i]; {
 		case o.Origin || !slices.Contains(phases, o.Phase):

@@ -13,7 +13,7 @@ import (
 // parity judges that the answers of one phase have the fields and statuses of another phase, as HEAD has
 // those of GET (RFC 9110 section 9.3.2). What all answers of one outcome have in the other phase is expected
 // of each answer in this one. Fields about the content, or about caches on the way, are not compared.
-func (r *recording) parity(e ParityExpect) result.Claim {
+func (r *Recording) parity(e ParityExpect) result.Claim {
 	id := result.ClaimParity.ID(e.Phase)
 	var findings []result.Finding
 	var names []string

@@ -10,23 +10,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// Terms are what is known of a recording and does not stand in it.
-type Terms struct {
-	// Limit counts all phases but those in Own. It may be empty. Own are the limits of phases that have their
-	// own, by the names of the phases. An empty one: no limit counts the phase. Own may be nil.
-	Limit spec.Limit
-	Own   map[string]spec.Limit
-	// Shared: others may use the partitions. Used: an earlier run may have used them.
-	Shared, Used bool
-	// Promised are the promises of the target. May be empty.
-	Promised []result.Promise
-	// Spread is by which share of itself a stated wait may be too long on purpose, so that clients do not
-	// come back together.
-	Spread float64
-	// Kept: the recording keeps fields, so an answer without fields has none that count.
-	Kept bool
-}
-
 // LongestWaits returns an upper bound on the true wait at each denial, by its Seq. Denials without a known
 // bound are missing. shared: others may use the same partitions. check.LongestWaits is such a function.
 type LongestWaits func(tl *timeline.Timeline, limit spec.Limit, shared bool) map[int]time.Duration
@@ -34,7 +17,9 @@ type LongestWaits func(tl *timeline.Timeline, limit spec.Limit, shared bool) map
 // Recording is a timeline with what several claims need of it.
 type Recording struct {
 	*timeline.Timeline
-	Terms
+	Expect
+	// Limit counts all phases but those in Expect.Limits. It may be empty.
+	Limit spec.Limit
 	// Target are the answered observations of the target with a known outcome. Origin are those of the
 	// origin. Both ascend by Sent and may be empty.
 	Target, Origin []*timeline.Observation
@@ -42,10 +27,10 @@ type Recording struct {
 	waits func() map[int]time.Duration
 }
 
-// NewRecording returns tl as claims see it. Its observations ascend by Sent. longest is called once, when a
+// newRecording returns tl as claims see it. Its observations ascend by Sent. longest is called once, when a
 // wait is first needed.
-func NewRecording(tl *timeline.Timeline, t Terms, longest LongestWaits) *Recording {
-	r := &Recording{Timeline: tl, Terms: t}
+func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect, longest LongestWaits) *Recording {
+	r := &Recording{Timeline: tl, Limit: limit, Expect: e}
 	r.waits = sync.OnceValue(func() map[int]time.Duration { return r.longestWaits(longest) })
 	for i := range tl.Observations {
 		o := &tl.Observations[i]

@@ -9,7 +9,7 @@ import (
 
 // LimitOf returns the limit that counts o. Empty: no limit does.
 func (r *Recording) LimitOf(o *timeline.Observation) spec.Limit {
-	if own, ok := r.Own[o.Phase]; ok {
+	if own, ok := r.Expect.Limits[o.Phase]; ok {
 		return own
 	}
 	return r.Limit

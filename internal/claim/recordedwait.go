@@ -41,7 +41,7 @@ func (r *Recording) LongestNeed(d *timeline.Observation, t Wait) (need time.Dura
 	if !ok {
 		return 0, false
 	}
-	if wait = longer(wait, r.Spread); wait == reference.Never {
+	if wait = longer(wait, r.RetryAfter.Spread); wait == reference.Never {
 		return 0, false
 	}
 	unit := cmp.Or(t.unit, time.Second)

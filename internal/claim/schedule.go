@@ -15,13 +15,16 @@ import (
 // overloaded, if a scenario does not say.
 const suspectLateness = 5 * time.Millisecond
 
+// latest is how late the 99th percentile may be before the recorder itself is suspect.
+func (r *Recording) latest() time.Duration { return cmp.Or(r.LateP99, suspectLateness) }
+
 // lateness returns how late against the plan o was sent; 0: it was early.
 func lateness(o *timeline.Observation) time.Duration { return max(0, o.Sent-o.At) }
 
 // lateP99 returns how late the 99th percentile of all requests was sent, and the request at that rank; nil:
 // there are no requests. A request that follows an answer is planned when it is due, so it counts like the
 // others.
-func (r *recording) lateP99() (time.Duration, *timeline.Observation) {
+func (r *Recording) lateP99() (time.Duration, *timeline.Observation) {
 	if len(r.Observations) == 0 {
 		return 0, nil
 	}
@@ -39,7 +42,7 @@ func (r *recording) lateP99() (time.Duration, *timeline.Observation) {
 type stall struct{ from, to time.Duration }
 
 // stalls returns the times in which the recorder was late or away, ascending, without overlap.
-func (r *recording) stalls() []stall {
+func (r *Recording) stalls() []stall {
 	var all []stall
 	for _, s := range r.Header.Stalls {
 		all = append(all, stall{s.From, s.To})
@@ -67,13 +70,13 @@ func union(all []stall) []stall {
 }
 
 // schedule judges that the plan was kept. A missed plan is never the target's fault, so it is never a Fail.
-func (r *recording) schedule(e *Expect) result.Claim {
+func (r *Recording) schedule() result.Claim {
 	late, at := r.lateP99()
 	of := ""
 	if at != nil {
 		of = fmt.Sprintf(" (#%d)", at.Seq)
 	}
-	return Schedule(&r.Header, len(r.Observations), late, of, e.LateP99)
+	return Schedule(&r.Header, len(r.Observations), late, of, r.LateP99)
 }
 
 // Schedule returns the claim that a plan was kept. n requests were sent, the 99th percentile of them so late.
@@ -103,11 +106,11 @@ func Schedule(h *timeline.Header, n int, late time.Duration, of string, bound ti
 
 // overloaded says why the recorder itself is suspect: it could not send all requests, or sent them late.
 // Empty: it is not.
-func (r *recording) overloaded() string {
+func (r *Recording) overloaded() string {
 	if n := r.Header.Unsent; n > 0 {
 		return text.Plural(n, "planned request") + " could not be sent"
 	}
-	if late, _ := r.lateP99(); late > r.lateMax {
+	if late, _ := r.lateP99(); late > r.latest() {
 		return "the 99th percentile of requests was sent " + Millis(late) + " late"
 	}
 	return ""

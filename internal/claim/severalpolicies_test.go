@@ -90,9 +90,8 @@ func TestLimitsThatAreToldMayBeOfSeveralPolicies(t *testing.T) {
 		{"a phase with a limit of its own", one, quotaRecord(both(1, 200, 5, 5), other(both(2, 429, 9, 9)),
 			both(3, 429, 5, 5)), result.Pass, result.Pass},
 	} {
-		known := Terms{Limit: quotaParse(t, x.limit),
-			Own: map[string]spec.Limit{"other": quotaParse(t, "fixed-window,rate=9/1m")}}
-		r := NewRecording(x.tl, known, NoWaits)
+		own := map[string]spec.Limit{"other": quotaParse(t, "fixed-window,rate=9/1m")}
+		r := newRecording(x.tl, quotaParse(t, x.limit), Expect{Limits: own}, NoWaits)
 		for i, c := range judgeQuota(r, QuotaExpect{Agree: true, Stable: true}) {
 			if want := [...]result.Verdict{x.agrees, x.stable}[i]; c.Verdict != want {
 				t.Errorf("%s: %s: got %s (%s), want %s", x.name, c.ID, c.Verdict, c.Text, want)

@@ -16,10 +16,10 @@ const herdWidth = 10 * time.Millisecond
 // client was admitted, and how many came at once. If the phase must drain, clients that were never admitted
 // are a failure if one of their denials was wrong. A client that waits too long, or gives up, is not the
 // limiter's fault.
-func (r *recording) storm(e StormExpect) result.Claim { return r.Alone(r.retried(e)) }
+func (r *Recording) storm(e StormExpect) result.Claim { return r.Alone(r.retried(e)) }
 
 // retried is storm for partitions that nobody else uses.
-func (r *recording) retried(e StormExpect) result.Claim {
+func (r *Recording) retried(e StormExpect) result.Claim {
 	id := result.ClaimStorm.ID(e.Phase)
 	obs := Only(r.Target, func(o *timeline.Observation) bool { return o.Phase == e.Phase })
 	admitted := Only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed })

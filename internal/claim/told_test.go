@@ -226,7 +226,7 @@ func TestAWaitThatABodyTellsAlone(t *testing.T) {
 		o := quotaReq(1, 0, 1, 429)
 		o.Body = x.body
 		tl := quotaRecord(append([]timeline.Observation{o}, x.then...)...)
-		c := judgeQuota(NewRecording(tl, Terms{Limit: quotaParse(t, x.limit)}, longest),
+		c := judgeQuota(newRecording(tl, quotaParse(t, x.limit), Expect{}, longest),
 			QuotaExpect{Body: true, Fresh: true})[0]
 		Sound(t, tl, c)
 		if got, text := quotaVerdictOf(c); got != x.want || !strings.Contains(text, x.text) {
