@@ -139,8 +139,6 @@ func (b *builder) checkCalendar(in family) {
 	p.Align = AlignCalendar
 	for _, name := range []string{"align", "phase", "slots", "refresh", "ban", "growth", "max", "ttl",
 		"charge"} {
-		if _, given := b.given[name]; given && !b.bad[name] {
-			b.fail(name, false, Problem{fmt.Sprintf("key %q", name), why + " without it", "remove it"})
-		}
+		b.refuse(name, true, why+" without it", "remove it")
 	}
 }

@@ -60,53 +60,55 @@ func (b *builder) checkTogether(in family) {
 	b.checkProducts(in)
 }
 
+// refuse reports a key that was given and that does not go with others.
+func (b *builder) refuse(name string, odd bool, why, mend string) {
+	if _, given := b.given[name]; given && odd && !b.bad[name] {
+		b.fail(name, false, Problem{fmt.Sprintf("key %q", name), why, mend})
+	}
+}
+
+// refuseValue reports a value that does not go with others.
+func (b *builder) refuseValue(name string, odd bool, value, why, mend string) {
+	if odd && !b.bad[name] {
+		b.fail(name, true, Problem{fmt.Sprintf("%s %q", name, value), why, mend})
+	}
+}
+
 // checkPlaced reports a phase beside an alignment.
 func (b *builder) checkPlaced() {
 	align, aligned := b.given["align"]
 	phase, phased := b.given["phase"]
-	if !aligned || !phased {
-		return
-	}
 	later := "align"
 	if phase > align {
 		later = "phase"
 	}
-	b.fail(later, false, Problem{fmt.Sprintf("key %q", later),
-		"phase says where windows start, but align leaves it to the limiter", "remove one of them"})
+	b.refuse(later, aligned && phased, "phase says where windows start, but align leaves it to the limiter",
+		"remove one of them")
 }
 
 // checkAmounts reports units that have no use or no room.
 func (b *builder) checkAmounts() {
 	p := &b.policy
-	if _, filled := b.given["fill"]; filled && p.Refill != RefillInterval && !b.bad["refill"] {
-		b.fail("fill", false, Problem{`key "fill"`, "units are added at a time only with refill=interval",
-			`add "refill=interval"`})
-	}
-	if p.Undelayed > p.Queue && !b.bad["queue"] && !b.bad["undelayed"] {
-		b.fail("undelayed", true, Problem{fmt.Sprintf(`undelayed "%d"`, p.Undelayed),
-			fmt.Sprintf("no more than the queue of %d can be let through without waiting", p.Queue),
-			fmt.Sprintf("write %q", strconv.FormatInt(p.Queue, 10))})
-	}
+	b.refuse("fill", p.Refill != RefillInterval && !b.bad["refill"],
+		"units are added at a time only with refill=interval", `add "refill=interval"`)
+	b.refuseValue("undelayed", p.Undelayed > p.Queue && !b.bad["queue"], fmt.Sprint(p.Undelayed),
+		fmt.Sprintf("no more than the queue of %d can be let through without waiting", p.Queue),
+		fmt.Sprintf("write \"%d\"", p.Queue))
 	most := max(p.Level, p.LevelTo)
-	if p.Start == StartLevel && most > p.Full() && !b.bad["burst"] && !b.bad["queue"] {
-		b.fail("start", true, Problem{fmt.Sprintf("start \"%d\"", most),
-			fmt.Sprintf("there is room for no more than %d", p.Full()), `write "full"`})
-	}
+	b.refuseValue("start", p.Start == StartLevel && most > p.Full() && !b.bad["burst"] && !b.bad["queue"],
+		fmt.Sprint(most), fmt.Sprintf("there is room for no more than %d", p.Full()), `write "full"`)
 }
 
 // checkSpans reports ranges of times that begin at 0s, which is the word for none.
 func (b *builder) checkSpans() {
 	p := &b.policy
-	for _, span := range []struct {
-		name     string
-		from, to time.Duration
-	}{{"ban", p.Ban, p.BanTo}, {"ttl", p.TTL, p.TTLTo}} {
-		if span.from == 0 && span.to > 0 {
-			b.fail(span.name, true, Problem{fmt.Sprintf("%s \"0s..%s\"", span.name, durationText(span.to)),
-				"0s means that there is none; a range must begin above it",
-				fmt.Sprintf("write \"1ns..%s\"", durationText(span.to))})
-		}
+	check := func(name string, from, to time.Duration) {
+		b.refuseValue(name, from == 0 && to > 0, "0s.."+durationText(to),
+			"0s means that there is none; a range must begin above it",
+			fmt.Sprintf("write \"1ns..%s\"", durationText(to)))
 	}
+	check("ban", p.Ban, p.BanTo)
+	check("ttl", p.TTL, p.TTLTo)
 }
 
 // checkGrowth reports what does not go with bans that grow.
@@ -117,31 +119,20 @@ func (b *builder) checkGrowth() {
 	if b.bad["growth"] || b.bad["max"] || b.bad["ban"] || !grows && !most {
 		return
 	}
-	switch {
-	case !grows:
-		b.fail("max", false, Problem{`key "max"`, "only a ban that grows has a longest", `add "growth=2"`})
-	case p.Ban == 0:
-		b.fail("growth", false, Problem{`key "growth"`, "it says how many times longer each ban is",
-			`add "ban=1s"`})
-	case !most:
-		b.fail("growth", false, Problem{`key "growth"`, "bans do not grow for ever", `add "max=1m"`})
-	case p.BanTo > 0 || p.BanMost < p.Ban:
-		b.fail("max", true, Problem{fmt.Sprintf("max %q", durationText(p.BanMost)),
-			"the first ban is one value, and the longest is no shorter", ""})
-	}
+	b.refuse("max", !grows, "only a ban that grows has a longest", `add "growth=2"`)
+	b.refuse("growth", p.Ban == 0, "it says how many times longer each ban is", `add "ban=1s"`)
+	b.refuse("growth", !most, "bans do not grow for ever", `add "max=1m"`)
+	b.refuseValue("max", grows && most && p.Ban > 0 && (p.BanTo > 0 || p.BanMost < p.Ban),
+		durationText(p.BanMost), "the first ban is one value, and the longest is no shorter", "")
 	for _, name := range []string{"ttl", "charge"} {
-		if _, given := b.given[name]; given && !b.bad[name] {
-			b.fail(name, false, Problem{fmt.Sprintf("key %q", name),
-				"no client with a ban that grows is forgotten", "remove one of them"})
-		}
+		b.refuse(name, true, "no client with a ban that grows is forgotten", "remove one of them")
 	}
-	if _, given := b.given["count"]; given && p.Count != CountAdmitted && !b.bad["count"] {
-		b.fail("count", true, Problem{fmt.Sprintf("count %q", string(p.Count)),
-			"with bans that grow, admitted requests are counted", "remove it"})
+	if _, counts := b.given["count"]; counts {
+		b.refuseValue("count", p.Count != CountAdmitted, string(p.Count),
+			"with bans that grow, admitted requests are counted", "remove it")
 	}
-	if p.Align == AlignFirst && p.Weighs() && !b.bad["align"] {
-		b.fail("align", true, Problem{`align "first"`, "bans grow beside windows of a known phase", "remove it"})
-	}
+	b.refuseValue("align", p.Align == AlignFirst && p.Weighs(), "first",
+		"bans grow beside windows of a known phase", "remove it")
 }
 
 // checkWindow reports a window that is too long, or a range of lengths where only the rate may be a range. It
@@ -179,10 +170,8 @@ func (b *builder) checkRefresh() {
 		}
 		b.fail("refresh", false, wrong)
 	}
-	if _, given := b.given["ttl"]; given && p.Refresh == RefreshAll && !b.bad["ttl"] {
-		b.fail("ttl", false, Problem{`key "ttl"`, "with refresh=all the window is the time for which an " +
-			"idle client is remembered", "remove it"})
-	}
+	b.refuse("ttl", p.Refresh == RefreshAll, "with refresh=all the window is the time for which an idle client "+
+		"is remembered", "remove it")
 }
 
 // mostSlots is the largest number of slots of a window.
@@ -346,18 +335,13 @@ func (b *builder) checkCharge(in family) {
 	}
 	if p.Charge != ChargeCompletion {
 		for _, name := range []string{"reserve", "hold", "linger"} {
-			if _, given := b.given[name]; given {
-				b.fail(name, false, Problem{fmt.Sprintf("key %q", name), "it is about the completion of " +
-					"requests, but they are charged at the decision", `add "charge=completion" or remove it`})
-			}
+			b.refuse(name, true, "it is about the completion of requests, but they are charged at the decision",
+				`add "charge=completion" or remove it`)
 		}
 		return
 	}
 	refuse := func(name string, odd bool, why string) {
-		if _, given := b.given[name]; given && odd && !b.bad[name] {
-			b.fail(name, false, Problem{fmt.Sprintf("key %q", name), "with charge=completion " + why,
-				"remove one of them"})
-		}
+		b.refuse(name, odd, "with charge=completion "+why, "remove one of them")
 	}
 	refuse("count", p.Count != CountAdmitted, "only admitted requests are counted")
 	refuse("start", p.Start != StartFull, "a bucket starts full")
