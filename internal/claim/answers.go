@@ -13,20 +13,10 @@ import (
 // limit. If the target stops answering in that phase, no answer has one.
 func (r *Recording) answers(b AnswerBound) result.Claim {
 	id := result.ClaimAnswers.ID(b.Phase)
-	var answered, lost, bad []*timeline.Observation
-	for i := range r.Observations {
-		o := &r.Observations[i]
-		switch {
-		case o.Phase != b.Phase || o.Origin:
-		case !o.Answered:
-			lost = append(lost, o)
-		default:
-			answered = append(answered, o)
-			if !slices.Contains(b.Status, o.Status) {
-				bad = append(bad, o)
-			}
-		}
-	}
+	asked := r.sent(b.Phase)
+	answered := Only(asked, func(o *timeline.Observation) bool { return o.Answered })
+	lost := Only(asked, func(o *timeline.Observation) bool { return !o.Answered })
+	bad := Only(answered, func(o *timeline.Observation) bool { return !slices.Contains(b.Status, o.Status) })
 	s := fmt.Sprintf("%d of %s of phase %s have status %s", len(answered)-len(bad),
 		text.Plural(len(answered), "answer"), Quote(b.Phase), OneOf(b.Status))
 	chances := result.Of(len(answered), "answers of phase "+Quote(b.Phase)+" whose status was read")

@@ -192,13 +192,10 @@ func (r *Recording) control(all []AttributeExpect, of timeline.Attribute) string
 
 // sidesOf returns the observations of a phase.
 func (r *Recording) sidesOf(phase string) (s sides) {
-	for i := range r.Observations {
-		o := &r.Observations[i]
-		switch {
-		case o.Phase != phase || o.Origin:
-		case timeline.IsOtherSide(o.Partition):
+	for _, o := range r.sent(phase) {
+		if timeline.IsOtherSide(o.Partition) {
 			s.other = append(s.other, o)
-		default:
+		} else {
 			s.plain = append(s.plain, o)
 		}
 	}

@@ -12,30 +12,19 @@ import (
 // answer is no admission.
 func (r *Recording) barred(phase string) result.Claim {
 	id := result.ClaimBarred.ID(phase)
-	var asked, lost int
-	var admitted []*timeline.Observation
-	for i := range r.Observations {
-		o := &r.Observations[i]
-		if o.Phase != phase || o.Origin {
-			continue
-		}
-		asked++
-		switch {
-		case !o.Answered:
-			lost++
-		case o.Outcome == timeline.Allowed:
-			admitted = append(admitted, o)
-		}
-	}
+	asked := r.sent(phase)
+	lost := Only(asked, func(o *timeline.Observation) bool { return !o.Answered })
+	admitted := Only(asked,
+		func(o *timeline.Observation) bool { return o.Answered && o.Outcome == timeline.Allowed })
 	s := fmt.Sprintf("%d of %s of phase %s were admitted, expected none", len(admitted),
-		text.Plural(asked, "request"), Quote(phase))
-	chances := result.Of(asked-lost, "answers of phase "+Quote(phase)+", whose clients have no quota")
+		text.Plural(len(asked), "request"), Quote(phase))
+	chances := result.Of(len(asked)-len(lost), "answers of phase "+Quote(phase)+", whose clients have no quota")
 	switch {
 	case len(admitted) > 0:
 		return result.Settle(id, s, chances,
 			Count(result.AdmittedBarred, admitted, s+": "+Seqs(admitted)))
-	case lost > 0:
-		return TooFew(id, fmt.Sprintf("%s; %s not answered", s, text.Plural(lost, "request")))
+	case len(lost) > 0:
+		return TooFew(id, fmt.Sprintf("%s; %s not answered", s, text.Plural(len(lost), "request")))
 	default:
 		return result.Settle(id, s, chances)
 	}

@@ -10,7 +10,7 @@ import (
 
 // attempts judges whether each request was given up in time: after at most the declared number of tries.
 func (s *session) attempts() result.Claim {
-	const kind = result.ClaimClientAttempts
+	const id = string(result.ClaimClientAttempts)
 	var found []result.Finding
 	most, given, doubtful := 0, 0, 0
 	for i := range s.requests {
@@ -33,12 +33,13 @@ func (s *session) attempts() result.Claim {
 	switch {
 	case len(found) > 0: // the claim fails
 	case doubtful > 0:
-		return tooFew(kind, text+"; whether more tries belong to one request is unknown")
+		return TooFew(id, text+"; whether more tries belong to one request is unknown")
 	case given == 0:
-		return tooFew(kind, text+": no request was seen to be given up (record for at least twice the "+
+		return TooFew(id, text+": no request was seen to be given up (record for at least twice the "+
 			"longest wait)")
 	}
-	return settle(kind, text, given, "requests that were given up", found[:min(len(found), findingsMax)]...)
+	return result.Settle(id, text, result.Of(given, "requests that were given up"),
+		found[:min(len(found), findingsMax)]...)
 }
 
 // givenUp tells whether a request ended with a denial and was then given up. It was, if no try followed for
@@ -61,7 +62,7 @@ func (s *session) givenUp(r *request) bool {
 
 // budget judges whether all retries together stayed within their share of the first tries.
 func (s *session) budget() result.Claim {
-	const kind, retried = result.ClaimClientBudget, "retries"
+	const id, retried = string(result.ClaimClientBudget), "retries"
 	var retries []*timeline.Observation
 	first, doubtful := 0, 0
 	for i := range s.requests {
@@ -80,9 +81,9 @@ func (s *session) budget() result.Claim {
 	case n*100 > budget*(first+doubtful):
 		f := finding(OverBudget, int64(n), int64(budget*(first+doubtful)/100), text, retries...)
 		f.Partition = ""
-		return settle(kind, text, n, retried, f)
+		return result.Settle(id, text, result.Of(n, retried), f)
 	case (n+doubtful)*100 > budget*first:
-		return tooFew(kind, text+"; but which of them are new requests is unknown")
+		return TooFew(id, text+"; but which of them are new requests is unknown")
 	}
-	return settle(kind, text, n+doubtful, retried)
+	return result.Settle(id, text, result.Of(n+doubtful, retried))
 }

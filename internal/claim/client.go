@@ -71,6 +71,9 @@ func JudgeClients(tl *timeline.Timeline, o ClientOptions) (*result.Judgement, []
 	if o.Budget > 0 {
 		claims = append(claims, s.budget())
 	}
+	for i := range claims {
+		claims[i].Kind = result.KindOf(claims[i].ID)
+	}
 	return s.judgement(claims), claims
 }
 
@@ -133,20 +136,6 @@ func (s *session) partition(name string, claims []result.Claim) result.Partition
 		p.Detail = "it was denied, and no retry after a denial with a wait was seen"
 	}
 	return p
-}
-
-// settle returns a claim that fails if it has findings. Otherwise it passes if n chances were seen, each one
-// of `of`.
-func settle(kind result.ClaimKind, text string, n int, of string,
-	findings ...result.Finding) result.Claim {
-	c := result.Settle(string(kind), text, result.Of(n, of), findings...)
-	c.Kind = kind
-	return c
-}
-
-// tooFew returns an inconclusive claim of which too little was seen.
-func tooFew(kind result.ClaimKind, text string) result.Claim {
-	return result.Claim{ID: string(kind), Kind: kind, Reason: result.TooFew, Text: text}
 }
 
 // finding returns a finding with the observations that prove it, ascending by Seq. Its partition is "" if

@@ -66,7 +66,7 @@ func (b Backoff) least(try int) time.Duration {
 // of which are over within the slack of a timer, waits for nothing. If a backoff is declared, no wait is
 // shorter. judged is false if no client has so many of these waits, and no backoff is declared.
 func (s *session) backoff() (c result.Claim, judged bool) {
-	const kind = result.ClaimClientBackoff
+	const id = string(result.ClaimClientBackoff)
 	own := map[string][]*clientWait{}
 	for i := range s.waits {
 		if w := &s.waits[i]; !w.told && w.sure {
@@ -99,7 +99,7 @@ func (s *session) backoff() (c result.Claim, judged bool) {
 	}
 	what := fmt.Sprintf("%s after denials that stated none, the longest %s", text.Plural(n, "wait"),
 		text.Seconds(longest))
-	return settle(kind, what, n, "retries after denials that stated no wait",
+	return result.Settle(id, what, result.Of(n, "retries after denials that stated no wait"),
 		found[:min(len(found), findingsMax)]...), declared || n > 0
 }
 
@@ -143,7 +143,7 @@ func ParseBreaker(s string) (b Breaker, err error) {
 // row. A request that may have been on its way when the last denial came is no evidence, and an admission
 // closes the breaker.
 func (s *session) breaker() result.Claim {
-	const kind = result.ClaimClientBreaker
+	const id = string(result.ClaimClientBreaker)
 	var found []result.Finding
 	opened := 0
 	for _, p := range s.tl.ByPartition() {
@@ -163,11 +163,10 @@ func (s *session) breaker() result.Claim {
 		}
 	}
 	if opened == 0 && len(found) == 0 {
-		return tooFew(kind, fmt.Sprintf("no client had %d denials in a row", s.opts.Breaker.Denials))
+		return TooFew(id, fmt.Sprintf("no client had %d denials in a row", s.opts.Breaker.Denials))
 	}
-	return settle(kind, fmt.Sprintf("the breaker opened %s", text.Plural(opened, "time")), max(opened,
-		len(found)),
-		"breakers that opened", found[:min(len(found), findingsMax)]...)
+	return result.Settle(id, fmt.Sprintf("the breaker opened %s", text.Plural(opened, "time")),
+		result.Of(max(opened, len(found)), "breakers that opened"), found[:min(len(found), findingsMax)]...)
 }
 
 // openings returns the denials that open the breaker of a client: the last of so many in a row, and one of a

@@ -109,6 +109,7 @@ func came(n int) string {
 
 // kept judges whether the stated waits were kept.
 func (s *session) kept() result.Claim {
+	const id = string(result.ClaimClientWaits)
 	n := tally(s.waits, "")
 	words := fmt.Sprintf("kept %d of %s that denials stated", n.kept,
 		text.Plural(n.kept+n.early+n.doubtful, "wait"))
@@ -138,11 +139,11 @@ func (s *session) kept() result.Claim {
 	switch {
 	case len(found) > 0: // the claim fails
 	case n.doubtful > 0:
-		return tooFew(result.ClaimClientWaits, words+"; "+n.doubt())
+		return TooFew(id, words+"; "+n.doubt())
 	case n.kept == 0:
-		return tooFew(result.ClaimClientWaits, "no retry after a denial with a wait was seen"+unread)
+		return TooFew(id, "no retry after a denial with a wait was seen"+unread)
 	}
-	return settle(result.ClaimClientWaits, words, n.kept+n.early, "retries after a stated wait", found...)
+	return result.Settle(id, words, result.Of(n.kept+n.early, "retries after a stated wait"), found...)
 }
 
 // finding returns the proof that a retry came too early.

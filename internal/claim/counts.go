@@ -23,7 +23,7 @@ import (
 // If b is admitted, told(b) >= told(a) - cost(b): nothing else can have taken a unit. From the first of such
 // a run, told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte]. The first
 // request of a fresh partition with a full start leaves exactly what a full start admits less its cost.
-func (j *quotaJudge) counts(id string, tellers []teller) result.Claim {
+func (j *Recording) counts(id string, tellers []teller) result.Claim {
 	all := j.stated(tellers)
 	var findings []result.Finding
 	compared, completes := 0, false
@@ -35,7 +35,7 @@ func (j *quotaJudge) counts(id string, tellers []teller) result.Claim {
 			continue
 		}
 		for _, of := range all {
-			s := series{Recording: counted, fresh: j.fresh, told: of, obs: p.Observations}
+			s := series{Recording: counted, told: of, obs: p.Observations}
 			s.follow()
 			compared += s.compared
 			findings = append(findings, s.findings...)
@@ -64,7 +64,7 @@ func (j *quotaJudge) counts(id string, tellers []teller) result.Claim {
 
 // stated returns the quotas with remaining units that belong to the declared limit, by Seq: those of each
 // name in the first dialect of the answers that states such a quota.
-func (j *quotaJudge) stated(tellers []teller) []map[int]stated {
+func (j *Recording) stated(tellers []teller) []map[int]stated {
 	var out []map[int]stated
 	at := map[string]int{} // the place of a name in out
 	var dialect headers.Dialect
@@ -95,8 +95,6 @@ type stated struct {
 // series follows what the answers of one partition state of one quota.
 type series struct {
 	*Recording
-	// fresh: the partition is new at its first request.
-	fresh bool
 	// told is, by Seq, the quota whose remaining units an answer states.
 	told map[int]stated
 	obs  []timeline.Observation
@@ -121,7 +119,7 @@ func (s *series) follow() {
 			s.start, s.last = nil, nil
 			continue
 		}
-		if i == 0 && s.fresh {
+		if i == 0 && s.Quota.Fresh {
 			s.opening(o, left)
 		}
 		if o.Outcome == timeline.Denied && s.bans() {
@@ -310,7 +308,7 @@ func (s *series) sameWindow(p spec.Policy, from, to time.Duration) bool {
 	h := &s.Header
 	switch p.Align {
 	case spec.AlignFirst:
-		return s.fresh && to-s.obs[0].Sent < p.Rate.Per
+		return s.Quota.Fresh && to-s.obs[0].Sent < p.Rate.Per
 	case spec.AlignClock, "":
 		if h.Started.IsZero() {
 			return false

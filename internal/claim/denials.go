@@ -25,15 +25,11 @@ func (r *Recording) denials(b DenialBound) result.Claim {
 // countedDenials is denials for partitions that nobody else uses.
 func (r *Recording) countedDenials(b DenialBound) result.Claim {
 	id := result.ClaimDenials.ID(b.Phase)
-	var all, unclassified, unanswered int
+	var unclassified, unanswered int
 	var denials []*timeline.Observation
-	late := time.Duration(0)
-	for i := range r.Observations {
-		o := &r.Observations[i]
-		if o.Phase != b.Phase || o.Origin {
-			continue
-		}
-		all++
+	late, asked := time.Duration(0), r.sent(b.Phase)
+	all := len(asked)
+	for _, o := range asked {
 		late = max(late, lateness(o))
 		switch {
 		case IsDenial(o):

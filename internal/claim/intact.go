@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-const id = string(result.ClaimIntact)
+const intactID = string(result.ClaimIntact)
 
 // IntactExpect says what must arrive through a proxy as the origin sent it.
 type IntactExpect struct {
@@ -39,7 +39,7 @@ type class struct {
 // (unreachable, too-few).
 func judgeIntact(r *Recording, e IntactExpect) result.Claim {
 	if len(r.Origin) == 0 {
-		return result.Claim{ID: id, Reason: result.Unreachable,
+		return result.Claim{ID: intactID, Reason: result.Unreachable,
 			Text: "the origin answered no request, so there is nothing to compare with"}
 	}
 	j := &comparison{r: r, expect: e, notes: map[string]bool{}, rarer: len(r.Target)}
@@ -107,12 +107,12 @@ func (j *comparison) verdict(short []string) result.Claim {
 	switch {
 	case len(j.findings) > 0:
 		n := len(j.findings)
-		return result.Settle(id, fmt.Sprintf("%s between the origin and the proxy%s",
+		return result.Settle(intactID, fmt.Sprintf("%s between the origin and the proxy%s",
 			text.Plural(n, "difference"), notes), chances, j.findings...)
 	case len(short) > 0:
-		return TooFew(id, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
+		return TooFew(intactID, strings.Join(short, ", ")+": that outcome cannot be compared"+notes)
 	case len(j.compared) == 0 && !j.expect.Status && !j.expect.Body:
-		return result.Claim{ID: id, Reason: result.NeedsFailed,
+		return result.Claim{ID: intactID, Reason: result.NeedsFailed,
 			Text: "the origin sends none of the fields that must arrive in all of its answers" + notes}
 	}
 	what := j.compared
@@ -122,7 +122,7 @@ func (j *comparison) verdict(short []string) result.Claim {
 	if j.expect.Body {
 		what = append(what, "body")
 	}
-	return result.Settle(id, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
+	return result.Settle(intactID, fmt.Sprintf("%s through the proxy are as %s of the origin in %s%s",
 		text.Plural(len(j.r.Target), "answer"), text.Plural(len(j.r.Origin), "answer"),
 		strings.Join(what, ", "), notes), chances)
 }

@@ -15,7 +15,7 @@ import (
 
 // toldLimit judges that each answer states a declared limit: what a policy admits at once, its rate as
 // declared, or its rate in the unit that the field names. An answer may also state other policies.
-func (j *quotaJudge) toldLimit(id string, tellers []teller) result.Claim {
+func (j *Recording) toldLimit(id string, tellers []teller) result.Claim {
 	var bad []*timeline.Observation
 	var seen []string
 	first, rule, judged := "", "", 0

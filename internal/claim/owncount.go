@@ -2,7 +2,6 @@ package claim
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
@@ -49,9 +48,8 @@ func (r *Recording) ownCount() result.Claim {
 
 // deniedIn returns the denials of some phases, and how many other requests of these phases may be denials.
 func (r *Recording) deniedIn(phases []string) (denials []*timeline.Observation, doubtful int) {
-	for i := range r.Observations {
-		switch o := &r.Observations[i]; {
-		case o.Origin || !slices.Contains(phases, o.Phase):
+	for _, o := range r.sent(phases...) {
+		switch {
 		case IsDenial(o):
 			denials = append(denials, o)
 		case !o.Answered || o.Outcome == timeline.Unknown:

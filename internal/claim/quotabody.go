@@ -22,7 +22,8 @@ import (
 // toldBody judges that the body of a denial says the same as its header fields and its status line, in the
 // same unit. No standard names the members. It reads names that products send (retry_after, retryAfter,
 // limit, reset_at, status). A wait that only the body states is checked against the limit.
-func (j *quotaJudge) toldBody(id string) result.Claim {
+func (j *Recording) toldBody() result.Claim {
+	const id = string(result.ClaimQuotaBody)
 	denials := Denied(j.Target)
 	wrong := map[string][]*timeline.Observation{}
 	first := map[string]string{}
@@ -143,7 +144,7 @@ func plainName(name string) string {
 }
 
 // conflict says how a member of a body contradicts its denial. Empty: it does not.
-func (j *quotaJudge) conflict(o *timeline.Observation, m map[string]member, name string) string {
+func (j *Recording) conflict(o *timeline.Observation, m map[string]member, name string) string {
 	x, ok := m[name]
 	if !ok {
 		return ""
@@ -176,7 +177,7 @@ const sinceEpoch = 1e9
 
 // waitConflict compares a wait in a body with Retry-After or, if there is none, with the limit. Either may be
 // rounded to the next second. An instant is not compared.
-func (j *quotaJudge) waitConflict(o *timeline.Observation, x member) string {
+func (j *Recording) waitConflict(o *timeline.Observation, x member) string {
 	t, ok := Told(o)
 	n, isNumber := x.number()
 	if !isNumber || n >= sinceEpoch {
@@ -203,7 +204,7 @@ func (j *quotaJudge) waitConflict(o *timeline.Observation, x member) string {
 
 // aloneWait checks a wait that no field states against the limit, and against the denials that followed. A
 // name without a unit may count milliseconds. The wait is then too long only if that reading is refuted too.
-func (j *quotaJudge) aloneWait(o *timeline.Observation, x member, n float64) string {
+func (j *Recording) aloneWait(o *timeline.Observation, x member, n float64) string {
 	again := j.again()[o.Seq]
 	denied := func(after float64) bool {
 		return again != nil && after > 0 && (again.Sent-o.FirstByte-j.slackUntil(again)).Seconds() >= after
@@ -222,7 +223,7 @@ func (j *quotaJudge) aloneWait(o *timeline.Observation, x member, n float64) str
 
 // slackUntil returns by how much less time than measured may have passed for the limiter between an earlier
 // answer and o.
-func (j *quotaJudge) slackUntil(o *timeline.Observation) time.Duration {
+func (j *Recording) slackUntil(o *timeline.Observation) time.Duration {
 	h, tick := &j.Header, time.Duration(0)
 	for _, p := range j.LimitOf(o) {
 		tick = max(tick, p.Tick)
@@ -235,7 +236,7 @@ func (j *quotaJudge) slackUntil(o *timeline.Observation) time.Duration {
 //
 //	admitted   denied   denied   denied   admitted
 //	           |------- again -->|
-func (j *quotaJudge) deniedAgain() map[int]*timeline.Observation {
+func (j *Recording) deniedAgain() map[int]*timeline.Observation {
 	out := map[int]*timeline.Observation{}
 	if j.Shared || len(j.Limit) == 0 {
 		return out
@@ -279,7 +280,7 @@ func renewed(p spec.Policy) bool { return p.TTL > 0 || p.Refreshes() }
 
 // limitConflict compares a limit in a body with those of the fields or, if there are none, with the declared
 // limit.
-func (j *quotaJudge) limitConflict(o *timeline.Observation, x, window member) string {
+func (j *Recording) limitConflict(o *timeline.Observation, x, window member) string {
 	n, err := strconv.ParseInt(x.value, 10, 64)
 	if err != nil {
 		return ""
@@ -306,7 +307,7 @@ func (j *quotaJudge) limitConflict(o *timeline.Observation, x, window member) st
 }
 
 // resetConflict checks an instant in a body against the limit, like that of a field.
-func (j *quotaJudge) resetConflict(o *timeline.Observation, x member) string {
+func (j *Recording) resetConflict(o *timeline.Observation, x member) string {
 	at, dated := Date(o)
 	q, ok := headers.ReadReset(x.value, at)
 	limit := j.LimitOf(o)

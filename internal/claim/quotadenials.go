@@ -20,7 +20,7 @@ import (
 // What is left may be read before or after the decision: units that came back, or that rivals took, while the
 // request was on its way are no contradiction. A reset may be cut, so its client must have come a unit of the
 // notation later.
-func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
+func (j *Recording) deniedLimit(id string, tellers []teller) result.Claim {
 	of := map[int]*teller{}
 	for i, t := range tellers {
 		if IsDenial(t.o) {
@@ -38,7 +38,7 @@ func (j *quotaJudge) denials(id string, tellers []teller) result.Claim {
 		if !ok || len(counted.Limit) == 0 {
 			continue
 		}
-		s := series{Recording: counted, fresh: j.fresh, obs: p.Observations}
+		s := series{Recording: counted, obs: p.Observations}
 		if !s.bans() {
 			f, n := s.unitsLeft(of)
 			left, judged = append(left, f...), judged+n

@@ -20,7 +20,7 @@ type teller struct {
 }
 
 // tellingAnswers returns the answers that state a quota, or break a rule in trying to.
-func (j *quotaJudge) tellingAnswers() []teller {
+func (j *Recording) tellingAnswers() []teller {
 	var out []teller
 	for _, o := range j.Target {
 		at, _ := Date(o)
@@ -39,7 +39,7 @@ func (j *quotaJudge) tellingAnswers() []teller {
 
 // limitless tells whether no answer states a limit, not even a broken one, and nobody promised it. Some
 // limiters, such as Spring Cloud Gateway, state only the remaining units.
-func (j *quotaJudge) limitless(tellers []teller) bool {
+func (j *Recording) limitless(tellers []teller) bool {
 	tells := func(t teller) bool {
 		_, a := t.o.Fields.Get("X-Ratelimit-Limit")
 		_, b := t.o.Fields.Get("X-Rate-Limit-Limit")
@@ -49,7 +49,7 @@ func (j *quotaJudge) limitless(tellers []teller) bool {
 }
 
 // promised tells whether the target promised to state its quota.
-func (j *quotaJudge) promised() bool { return slices.Contains(j.Promised, result.PromiseRateLimit) }
+func (j *Recording) promised() bool { return slices.Contains(j.Promised, result.PromiseRateLimit) }
 
 // lacksLimit tells whether the problem is that the remaining units are stated without a limit.
 func lacksLimit(p headers.Problem) bool {
@@ -57,7 +57,7 @@ func lacksLimit(p headers.Problem) bool {
 }
 
 // withhold tells whether all answers leave out one part of the quota, and nobody promised it.
-func (j *quotaJudge) withhold(tellers []teller, has func(headers.Quota) bool) bool {
+func (j *Recording) withhold(tellers []teller, has func(headers.Quota) bool) bool {
 	tells := func(t teller) bool { return len(t.problems) > 0 || stating(has)(t) }
 	return !j.promised() && !slices.ContainsFunc(tellers, tells)
 }
@@ -68,7 +68,7 @@ func stating(has func(headers.Quota) bool) func(teller) bool {
 }
 
 // silent returns the claim on a part that no answer states: nobody promised it, or there are too few answers.
-func (j *quotaJudge) silent(id string, tellers []teller, what string, has func(headers.Quota) bool,
+func (j *Recording) silent(id string, tellers []teller, what string, has func(headers.Quota) bool,
 ) result.Claim {
 	if j.withhold(tellers, has) {
 		return Unpromised(id, result.PromiseRateLimit, len(tellers), "answer", what)
@@ -93,7 +93,7 @@ func tellsRemaining(q headers.Quota) bool { return q.HasRemaining }
 func tellsReset(q headers.Quota) bool     { return q.Form != "" }
 
 // conventions judges that no answer breaks a rule, not even a rule that is only a convention.
-func (j *quotaJudge) conventions(id string, tellers []teller) result.Claim {
+func (j *Recording) conventions(id string, tellers []teller) result.Claim {
 	var all Broken
 	bad := 0
 	for _, t := range tellers {
@@ -122,7 +122,7 @@ func (j *quotaJudge) conventions(id string, tellers []teller) result.Claim {
 
 // needsLonger tells whether an answer states a time beyond the window of its policy because the declared
 // limit takes so long: it bans, or weighs the window before.
-func (j *quotaJudge) needsLonger(t teller) bool {
+func (j *Recording) needsLonger(t teller) bool {
 	limit := j.LimitOf(t.o)
 	return len(limit) > 0 && !slices.ContainsFunc(t.quotas, func(q headers.Quota) bool {
 		return q.HasReset && q.Window > 0 && q.Reset > q.Window && q.Reset > longestReset(limit, q)+q.Unit
@@ -141,7 +141,7 @@ func (t *teller) single() []headers.Quota {
 
 // agrees judges that the dialects of each answer state one limit and one number of remaining units. Each
 // dialect may state another one of several policies.
-func (j *quotaJudge) agrees(id string, tellers []teller) result.Claim {
+func (j *Recording) agrees(id string, tellers []teller) result.Claim {
 	var limits, left conflict
 	compared := 0
 	for _, t := range tellers {
@@ -200,7 +200,7 @@ func (c *conflict) findings() []result.Finding {
 
 // stable judges that all answers state one limit to each partition for each policy. Without names, they may
 // state as many limits as there are policies.
-func (j *quotaJudge) stable(id string, tellers []teller) result.Claim {
+func (j *Recording) stable(id string, tellers []teller) result.Claim {
 	type policy struct {
 		partition string
 		dialect   headers.Dialect

@@ -18,7 +18,7 @@ var (
 
 // judged is one claim, of a recording under a limit.
 func judged(tl *timeline.Timeline, limit spec.Limit, e QuotaExpect) result.Claim {
-	return judgeQuota(newRecording(tl, limit, Expect{}, NoWaits), e)[0]
+	return judge(tl, limit, Expect{Quota: e}, NoWaits)[0]
 }
 
 // quotaRow is one row of a table: what is expected of one claim.
@@ -33,7 +33,7 @@ type quotaRow struct {
 func quotaRun(t *testing.T, promised []result.Promise, e QuotaExpect, rows []quotaRow) {
 	t.Helper()
 	for _, x := range rows {
-		c := judgeQuota(newRecording(x.tl, nil, Expect{Promised: promised}, NoWaits), e)[0]
+		c := judge(x.tl, nil, Expect{Quota: e, Promised: promised}, NoWaits)[0]
 		Sound(t, x.tl, c)
 		if got, text := quotaVerdictOf(c); got != x.want || !strings.Contains(text, x.text) {
 			t.Errorf("%s: got %s: %s; want %s with %q", x.name, got, text, x.want, x.text)

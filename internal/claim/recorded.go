@@ -23,8 +23,13 @@ type Recording struct {
 	// Target are the answered observations of the target with a known outcome. Origin are those of the
 	// origin. Both ascend by Sent and may be empty.
 	Target, Origin []*timeline.Observation
-	// waits are the longest true waits by the Seq of a denial. They are computed when they are first needed.
-	waits func() map[int]time.Duration
+	// What follows is computed when it is first needed: the longest true waits by the Seq of a denial, the
+	// answers that state a quota, and the denials that followed a denial (deniedAgain).
+	waits   func() map[int]time.Duration
+	tellers func() []teller
+	again   func() map[int]*timeline.Observation
+	// noted: a claim has already named the fields whose meaning is unknown.
+	noted bool
 }
 
 // newRecording returns tl as claims see it. Its observations ascend by Sent. longest is called once, when a
@@ -32,6 +37,7 @@ type Recording struct {
 func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect, longest LongestWaits) *Recording {
 	r := &Recording{Timeline: tl, Limit: limit, Expect: e}
 	r.waits = sync.OnceValue(func() map[int]time.Duration { return r.longestWaits(longest) })
+	r.tellers, r.again = sync.OnceValue(r.tellingAnswers), sync.OnceValue(r.deniedAgain)
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
 		switch {
@@ -43,6 +49,16 @@ func newRecording(tl *timeline.Timeline, limit spec.Limit, e Expect, longest Lon
 		}
 	}
 	return r
+}
+
+// sent returns the requests to the target of some phases, answered or not, in their order.
+func (r *Recording) sent(phases ...string) (out []*timeline.Observation) {
+	for i := range r.Observations {
+		if o := &r.Observations[i]; !o.Origin && slices.Contains(phases, o.Phase) {
+			out = append(out, o)
+		}
+	}
+	return out
 }
 
 // Alone returns c. If others may use the same partitions, a failure becomes Inconclusive (foreign-traffic),

@@ -21,7 +21,7 @@ import (
 //
 // So no answer may state more than the time to all of it, or a time in the past. A window ends at one
 // instant, which is both. If that instant is known, a denial may state no less.
-func (j *quotaJudge) toldReset(id string, tellers []teller) result.Claim {
+func (j *Recording) toldReset(id string, tellers []teller) result.Claim {
 	opened := j.openings()
 	var findings []result.Finding
 	judged, bad, resets := 0, 0, false
@@ -71,7 +71,7 @@ func (t *teller) beside(q headers.Quota, limit spec.Limit) bool {
 
 // wrongReset returns the finding of a reset that is impossible for the policies that q may be about, or nil
 // if it is possible. limit are all policies.
-func (j *quotaJudge) wrongReset(o *timeline.Observation, q headers.Quota, limit, of spec.Limit,
+func (j *Recording) wrongReset(o *timeline.Observation, q headers.Quota, limit, of spec.Limit,
 	opened map[string]span) *result.Finding {
 	h := &j.Header
 	slack := q.Unit + h.Tick + 2*h.ClockError + 2*h.Drift(o.FirstByte)
@@ -133,9 +133,9 @@ type span struct{ from, to time.Duration }
 
 // openings returns the interval in which the first admission of each partition opened its first window.
 // Partitions for which that is not known are missing.
-func (j *quotaJudge) openings() map[string]span {
+func (j *Recording) openings() map[string]span {
 	out := map[string]span{}
-	if !j.fresh {
+	if !j.Quota.Fresh {
 		return out
 	}
 	for _, p := range j.ByPartition() {
@@ -156,7 +156,7 @@ func (j *quotaJudge) openings() map[string]span {
 
 // windowEnd returns the interval in which the window of o ends. ok=false: o is not counted by one fixed
 // window, or it is not known by which.
-func (j *quotaJudge) windowEnd(o *timeline.Observation, limit spec.Limit, opened map[string]span) (end span,
+func (j *Recording) windowEnd(o *timeline.Observation, limit spec.Limit, opened map[string]span) (end span,
 	ok bool) {
 	p := limit[0]
 	plain := !p.Completes() &&

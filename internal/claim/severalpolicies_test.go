@@ -91,8 +91,8 @@ func TestLimitsThatAreToldMayBeOfSeveralPolicies(t *testing.T) {
 			both(3, 429, 5, 5)), result.Pass, result.Pass},
 	} {
 		own := map[string]spec.Limit{"other": quotaParse(t, "fixed-window,rate=9/1m")}
-		r := newRecording(x.tl, quotaParse(t, x.limit), Expect{Limits: own}, NoWaits)
-		for i, c := range judgeQuota(r, QuotaExpect{Agree: true, Stable: true}) {
+		e := Expect{Limits: own, Quota: QuotaExpect{Agree: true, Stable: true}}
+		for i, c := range judge(x.tl, quotaParse(t, x.limit), e, NoWaits) {
 			if want := [...]result.Verdict{x.agrees, x.stable}[i]; c.Verdict != want {
 				t.Errorf("%s: %s: got %s (%s), want %s", x.name, c.ID, c.Verdict, c.Text, want)
 			}

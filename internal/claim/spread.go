@@ -65,7 +65,7 @@ func (g *clientGroup) width() float64 {
 // jitter judges whether the waits are spread, for each client with enough of them and for all others
 // together.
 func (s *session) jitter() result.Claim {
-	const kind = result.ClaimClientJitter
+	const id = string(result.ClaimClientJitter)
 	var found []result.Finding
 	judged, between, most := 0, 0, 0
 	for _, g := range s.groups() {
@@ -83,14 +83,14 @@ func (s *session) jitter() result.Claim {
 	}
 	switch {
 	case judged == 0:
-		return tooFew(kind, fmt.Sprintf("at most %s are comparable; jitter shows in %d or more",
+		return TooFew(id, fmt.Sprintf("at most %s are comparable; jitter shows in %d or more",
 			text.Plural(most, "wait"), leastWaits))
 	case len(found) == 0 && between > 0:
-		return tooFew(kind, "waits are somewhat alike: the cause may be little jitter, noise, or a "+
+		return TooFew(id, "waits are somewhat alike: the cause may be little jitter, noise, or a "+
 			"client that stood still")
 	}
-	return settle(kind, fmt.Sprintf("%s looked at", text.Plural(judged, "wait")), judged,
-		"waits that can be compared with others", found...)
+	return result.Settle(id, fmt.Sprintf("%s looked at", text.Plural(judged, "wait")),
+		result.Of(judged, "waits that can be compared with others"), found...)
 }
 
 // groups returns the groups of each client with enough waits for one, and the groups of all others together.
@@ -205,7 +205,7 @@ const (
 // storm judges whether eight or more retries that were due at once also came at once. The last result is
 // false if so many were never due at once.
 func (s *session) storm() (result.Claim, bool) {
-	const kind = result.ClaimClientStorm
+	const id = string(result.ClaimClientStorm)
 	var found []result.Finding
 	largest, between := 0, 0
 	for _, wave := range wavesOf(s.waits) {
@@ -221,10 +221,10 @@ func (s *session) storm() (result.Claim, bool) {
 	}
 	text := fmt.Sprintf("up to %s over at once", text.Plural(largest, "wait"))
 	if len(found) == 0 && between > 0 {
-		return tooFew(kind, text+", which came neither at once and on time, nor apart: the cause may "+
+		return TooFew(id, text+", which came neither at once and on time, nor apart: the cause may "+
 			"be little jitter, noise, or a client that stood still"), true
 	}
-	return settle(kind, text, largest, "waits of one wave", found[:min(len(found), findingsMax)]...),
+	return result.Settle(id, text, result.Of(largest, "waits of one wave"), found[:min(len(found), findingsMax)]...),
 		largest >= leastWaits
 }
 

@@ -10,7 +10,7 @@ import (
 
 // unjudged names the fields of answers that seem to state a quota or a wait, but whose meaning is unknown,
 // and the quotas that are not declared. It may be empty.
-func (j *quotaJudge) unjudged(obs []*timeline.Observation) []string {
+func (j *Recording) unjudged(obs []*timeline.Observation) []string {
 	read := map[string]bool{}
 	var out []string
 	for _, o := range obs {
