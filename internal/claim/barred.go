@@ -18,7 +18,8 @@ func (r *Recording) barred(phase string) result.Claim {
 		func(o *timeline.Observation) bool { return o.Answered && o.Outcome == timeline.Allowed })
 	s := fmt.Sprintf("%d of %s of phase %s were admitted, expected none", len(admitted),
 		text.Plural(len(asked), "request"), Quote(phase))
-	chances := result.Of(len(asked)-len(lost), "answers of phase "+Quote(phase)+", whose clients have no quota")
+	chances := result.Of(len(asked)-len(lost),
+		"answers of phase "+Quote(phase)+", whose clients have no quota")
 	switch {
 	case len(admitted) > 0:
 		return result.Settle(id, s, chances,

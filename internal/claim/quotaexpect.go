@@ -32,12 +32,13 @@ type QuotaExpect struct {
 // reading judges tellers, which is not empty.
 type reading func(j *Recording, id string, tellers []teller) result.Claim
 
-// told asks a question, if it is wanted, of answers that state a quota. If no answer says anything on it, the
-// claim is Inconclusive: needs-failed with Unpromised set if the target did not promise it, otherwise too-few.
-// The first such claim names the fields that are not judged.
+// told asks a question, if it is wanted, of answers that state a quota. If no answer says anything on it,
+// the claim is Inconclusive: needs-failed with Unpromised set if the target did not promise it, otherwise
+// too-few. The first such claim names the fields that are not judged.
 func told(kind result.ClaimKind, wanted func(*QuotaExpect) bool, ask reading) question {
 	id := string(kind)
-	return where(kind, func(e *Expect) bool { return wanted(&e.Quota) }, func(j *Recording) (c result.Claim) {
+	asked := func(e *Expect) bool { return wanted(&e.Quota) }
+	return where(kind, asked, func(j *Recording) (c result.Claim) {
 		switch tellers := j.tellers(); {
 		case len(tellers) == 0 && !j.promised() && j.KeepsFields():
 			const what = "fields that state the quota"

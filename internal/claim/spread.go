@@ -224,8 +224,8 @@ func (s *session) storm() (result.Claim, bool) {
 		return TooFew(id, text+", which came neither at once and on time, nor apart: the cause may "+
 			"be little jitter, noise, or a client that stood still"), true
 	}
-	return result.Settle(id, text, result.Of(largest, "waits of one wave"), found[:min(len(found), findingsMax)]...),
-		largest >= leastWaits
+	return result.Settle(id, text, result.Of(largest, "waits of one wave"),
+		found[:min(len(found), findingsMax)]...), largest >= leastWaits
 }
 
 // wave is retries that were due at once, ascending by due time.

@@ -226,7 +226,8 @@ func TestAWaitThatABodyTellsAlone(t *testing.T) {
 		o := quotaReq(1, 0, 1, 429)
 		o.Body = x.body
 		tl := quotaRecord(append([]timeline.Observation{o}, x.then...)...)
-		c := judge(tl, quotaParse(t, x.limit), Expect{Quota: QuotaExpect{Body: true, Fresh: true}}, longest)[0]
+		e := Expect{Quota: QuotaExpect{Body: true, Fresh: true}}
+		c := judge(tl, quotaParse(t, x.limit), e, longest)[0]
 		Sound(t, tl, c)
 		if got, text := quotaVerdictOf(c); got != x.want || !strings.Contains(text, x.text) {
 			t.Errorf("%s: got %s: %s; want %s with %q", x.body, got, text, x.want, x.text)

@@ -170,8 +170,8 @@ func (b *builder) checkRefresh() {
 		}
 		b.fail("refresh", false, wrong)
 	}
-	b.refuse("ttl", p.Refresh == RefreshAll, "with refresh=all the window is the time for which an idle client "+
-		"is remembered", "remove it")
+	b.refuse("ttl", p.Refresh == RefreshAll, "with refresh=all the window is the time for which an idle "+
+		"client is remembered", "remove it")
 }
 
 // mostSlots is the largest number of slots of a window.
@@ -335,8 +335,8 @@ func (b *builder) checkCharge(in family) {
 	}
 	if p.Charge != ChargeCompletion {
 		for _, name := range []string{"reserve", "hold", "linger"} {
-			b.refuse(name, true, "it is about the completion of requests, but they are charged at the decision",
-				`add "charge=completion" or remove it`)
+			b.refuse(name, true, "it is about the completion of requests, but they are charged at the "+
+				"decision", `add "charge=completion" or remove it`)
 		}
 		return
 	}
