@@ -14,7 +14,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
@@ -24,7 +23,7 @@ type keeper struct {
 	// wanted: some report is wanted. untimed: intervals are wider than the requests took.
 	wanted, untimed bool
 	header          timeline.Header
-	latencies       latency.Collector
+	latencies       timeline.LatencyTally
 	clients         result.ClientTally
 	rundir.Kept
 	// notes are the remarks on the recording. replay is the command that judges it again.

@@ -16,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 )
 
 // target logs when each request was decided, by the clock of the test.
@@ -276,7 +275,7 @@ func TestFourAgentsRecordAsOne(t *testing.T) {
 		if e := tl.Header.ClockError; e < 100*us || e > 400*us { // ways of 100 us, and drift
 			t.Errorf("the clock error is %v", e)
 		}
-		l := latency.Summarize(tl).Allowed // all values are kept as they are: an answer takes 60 us
+		l := timeline.LatencyOf(tl).Allowed // all values are kept as they are: an answer takes 60 us
 		if l.Service.Count != int64(n) || l.Corrected.Count != int64(n) || l.Service.Min < 59*us ||
 			l.Service.Max > 61*us {
 			t.Errorf("got %d values of %d, from %v to %v", l.Service.Count, n, l.Service.Min, l.Service.Max)

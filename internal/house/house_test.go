@@ -25,7 +25,7 @@ func ours(path string) (room string, ok bool) {
 // users is the table of third-party modules: outside tests, each has one importing package. What a command
 // line is written with is for all packages of cmd.
 var users = map[string][]string{
-	"github.com/HdrHistogram/hdrhistogram-go": {"internal/timeline/latency"},
+	"github.com/HdrHistogram/hdrhistogram-go": {"internal/report"},
 	"github.com/redis/go-redis/v9":            {"internal/fleet"},
 	"github.com/alicebob/miniredis/v2":        {"internal/fleet"},
 	"github.com/dunglas/httpsfv":              {"internal/headers"},

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/timeline/latency"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // sideOf makes n runs of a scenario. Each is slower than the one before by a hundredth, and all are slower by
@@ -19,7 +19,7 @@ func sideOf(name string, n, factor int, of func() result.Scenario) Side {
 			o := &s.Timeline.Observations[k]
 			o.FirstByte = o.Sent + (o.FirstByte-o.Sent)*time.Duration(factor*(100+i))/100
 		}
-		s.Latency = latency.Summarize(s.Timeline)
+		s.Latency = timeline.LatencyOf(s.Timeline)
 		side.Runs = append(side.Runs, &result.Run{ID: name + string(rune('a'+i)),
 			Scenarios: []result.Scenario{s}})
 	}

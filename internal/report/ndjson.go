@@ -7,7 +7,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 )
 
 // ErrNone is the error of formats of recordings for a report that has none.
@@ -32,7 +31,7 @@ func writeHlog(w io.Writer, r *result.Run, _ Options) error {
 	case s.Target == "" && !s.Timed():
 		return errors.New("no latencies: the recording does not say how long its requests took")
 	}
-	return latency.WriteHistogram(w, s.Timeline, s.Header.Started)
+	return WriteHistogram(w, s.Timeline, s.Header.Started)
 }
 
 // oneRecording returns the scenario of a run that has only one. what says what holds no more.

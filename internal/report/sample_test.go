@@ -9,7 +9,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 )
 
 // Dice is a small generator that always gives the same numbers.
@@ -117,7 +116,7 @@ func SampleScenario(t testing.TB, id, title, spec string, tl *timeline.Timeline)
 		ID: id, Title: title, Kind: result.Required, Source: "SOURCES.md#" + id,
 		File:   "scenarios/" + id + ".yaml",
 		Target: "http://127.0.0.1:8080/", Store: "memory", Limit: Limit(t, spec), Counts: tl.Counts(),
-		Latency: latency.Summarize(tl), Header: tl.Header, Timeline: tl, Duration: 5 * time.Second,
+		Latency: timeline.LatencyOf(tl), Header: tl.Header, Timeline: tl, Duration: 5 * time.Second,
 		TimelinePath: "reports/2026-11-20T10-00-00/" + id + "/timeline.ndjson",
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 )
 
 // step counts the requests of one phase.
@@ -20,7 +19,7 @@ type step struct {
 	errors, lost int
 	from, to     time.Duration
 	partitions   map[string]bool
-	latency      latency.Collector
+	latency      timeline.LatencyTally
 	// failed: the witness of a finding has a request of the phase.
 	failed bool
 }

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 )
 
 // BenchmarkAfterTheLastAnswer is what a long recording costs between its last answer and its report: it is
@@ -53,7 +53,7 @@ safety: {max_requests: 1000000, max_rate: 1000000/s}
 			}
 		}},
 		{"write", func() { err = timeline.Write(io.Discard, tl) }},
-		{"latencies", func() { err = latency.WriteHistogram(io.Discard, tl, tl.Header.Started) }},
+		{"latencies", func() { err = report.WriteHistogram(io.Discard, tl, tl.Header.Started) }},
 	} {
 		b.Run(step.name, func(b *testing.B) {
 			began := cpuTime(b)

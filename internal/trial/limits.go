@@ -15,7 +15,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 )
 
 // judged judges a recording by limits, each of which judges its phases, as check does with the file.
@@ -257,7 +256,7 @@ func count(out *result.Scenario, tl *timeline.Timeline) {
 	out.Counts = tl.Header.Counts()
 	var statuses timeline.StatusTally
 	var clients result.ClientTally
-	var times latency.Collector
+	var times timeline.LatencyTally
 	for o := range tl.All() {
 		out.Counts.Add(o)
 		statuses.Add(o)

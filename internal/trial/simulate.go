@@ -9,7 +9,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 )
 
 // simulatedStart is the wall time at which a simulation starts. Windows that are aligned to the clock begin
@@ -53,5 +52,5 @@ func Simulated(id string, l spec.Limit, tl *timeline.Timeline) (result.Scenario,
 // recorded fills a recording and its counts into out.
 func recorded(out *result.Scenario, tl *timeline.Timeline) {
 	out.Timeline, out.Header, out.Counts, out.Statuses = tl, tl.Header, tl.Counts(), tl.Statuses()
-	out.Latency, out.Clients, out.Duration = latency.Summarize(tl), result.ClientsOf(tl), tl.End()
+	out.Latency, out.Clients, out.Duration = timeline.LatencyOf(tl), result.ClientsOf(tl), tl.End()
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	"github.com/rlcheck/rlcheck/internal/timeline/latency"
 	_ "github.com/rlcheck/rlcheck/internal/timeline/zstd" // long recordings are kept as .zst
 )
 
@@ -176,7 +175,7 @@ func (d *Dir) KeepSoFar(r *result.Run, strict bool) error {
 // keepLatency keeps the latency log of a scenario.
 func (d *Dir) keepLatency(id string, tl *timeline.Timeline, started time.Time) error {
 	return d.Keep(id, "latency.hlog",
-		func(w io.Writer) error { return latency.WriteHistogram(w, tl, started) })
+		func(w io.Writer) error { return report.WriteHistogram(w, tl, started) })
 }
 
 // recordings returns the paths that a recording of a scenario may have.

@@ -1,4 +1,4 @@
-package latency
+package report
 
 import (
 	"fmt"
@@ -120,12 +120,12 @@ func (s *tagged) record(v time.Duration) {
 		return
 	}
 	if s.h == nil {
-		s.h = newHistogram()
+		s.h = hdr.New(1, int64(timeline.Highest), 3) // nanoseconds with three digits
 		s.h.SetTag(s.tag)
 	}
 	s.used = true
 	if err := s.h.RecordValue(int64(v)); err != nil {
-		panic("latency: " + err.Error()) // v is in range
+		panic("report: " + err.Error()) // v is in range
 	}
 }
 

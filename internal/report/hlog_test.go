@@ -1,4 +1,4 @@
-package latency
+package report
 
 import (
 	"bufio"
@@ -10,16 +10,33 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/timeline"
-
 	hdr "github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
+
+const micro, milli = time.Microsecond, time.Millisecond
+
+// answered returns an observation of a request planned at `at`, sent `late` after it, and answered `service`
+// after that.
+func answered(o timeline.Outcome, at, late, service time.Duration) timeline.Observation {
+	return timeline.Observation{Arrival: timeline.Arrival{At: at, Cost: 1}, Sent: at + late,
+		FirstByte: at + late + service, Answered: true, Outcome: o}
+}
+
+// exactly compares two numbers.
+func exactly(t *testing.T, name string, got, want int64) {
+	t.Helper()
+	if got != want {
+		t.Errorf("%s: got %d, want %d", name, got, want)
+	}
+}
 
 // logExample lasts 12.5 s. It has one request in each millisecond: allowed, and every fifth denied.
 func logExample() *timeline.Timeline {
-	tl := &timeline.Timeline{Header: timeline.Header{Ended: 12500 * ms}}
+	tl := &timeline.Timeline{Header: timeline.Header{Ended: 12500 * milli}}
 	for i := range 12_000 {
-		o := answered(timeline.Allowed, time.Duration(i)*ms, 10*us, time.Duration(100+i%50)*us)
+		o := answered(timeline.Allowed, time.Duration(i)*milli, 10*micro, time.Duration(100+i%50)*micro)
 		if i%5 == 0 {
 			o.Outcome = timeline.Denied
 		}
@@ -44,7 +61,7 @@ func readLog(t *testing.T, log []byte) (map[string]*hdr.Histogram, []string) {
 			break
 		}
 		if sums[h.Tag()] == nil {
-			sums[h.Tag()] = newHistogram()
+			sums[h.Tag()] = hdr.New(1, int64(timeline.Highest), 3)
 		}
 		if dropped := sums[h.Tag()].Merge(h); dropped != 0 {
 			t.Errorf("%d values dropped", dropped)
@@ -67,7 +84,7 @@ func TestTheLogHasWhatTheSummaryHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	sums, lines := readLog(t, b.Bytes())
-	s := Summarize(tl)
+	s := timeline.LatencyOf(tl)
 	for tag, want := range map[string]timeline.Distribution{
 		"allowed-corrected": s.Allowed.Corrected, "allowed-service": s.Allowed.Service,
 		"denied-corrected": s.Denied.Corrected, "denied-service": s.Denied.Service,
@@ -100,7 +117,7 @@ func countIn(h *hdr.Histogram, b timeline.LatencyBucket) int64 {
 
 func TestTheLogHasTheLinesItsReadersExpect(t *testing.T) {
 	tl := logExample()
-	tl.Observations = append(tl.Observations, answered(timeline.Allowed, 12200*ms, 0, 20*ms))
+	tl.Observations = append(tl.Observations, answered(timeline.Allowed, 12200*milli, 0, 20*milli))
 	var b bytes.Buffer
 	if err := WriteHistogram(&b, tl, logStart); err != nil {
 		t.Fatal(err)
@@ -164,7 +181,7 @@ func TestTheLogOfALongRecordingIsShort(t *testing.T) {
 		tl := &timeline.Timeline{}
 		for i := range 500 {
 			tl.Observations = append(tl.Observations,
-				answered(timeline.Denied, hours*time.Hour/500*time.Duration(i), 0, ms))
+				answered(timeline.Denied, hours*time.Hour/500*time.Duration(i), 0, milli))
 		}
 		tl.Header.Ended = hours * time.Hour
 		var b bytes.Buffer
@@ -210,8 +227,8 @@ func (f *failing) Write(p []byte) (int, error) {
 
 func TestTheLogReportsErrorsOfItsWriter(t *testing.T) {
 	tl := &timeline.Timeline{Observations: []timeline.Observation{
-		answered(timeline.Allowed, 0, 0, timeline.Highest+1), answered(timeline.Allowed, 0, 0, ms),
-		answered(timeline.Allowed, 9*time.Second, 0, ms)}}
+		answered(timeline.Allowed, 0, 0, timeline.Highest+1), answered(timeline.Allowed, 0, 0, milli),
+		answered(timeline.Allowed, 9*time.Second, 0, milli)}}
 	const writes = 5 + 2*2 + 2 // header, two intervals of 8 s, footer
 	for n := range writes {
 		if err := WriteHistogram(&failing{n}, tl, logStart); !errors.Is(err, errWrite) {

@@ -1,4 +1,4 @@
-package latency
+package timeline
 
 import (
 	"encoding/json"
@@ -9,8 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 const (
@@ -20,26 +18,26 @@ const (
 
 // answered returns an observation of a request planned at `at`, sent `late` after it, and answered `service`
 // after that.
-func answered(o timeline.Outcome, at, late, service time.Duration) timeline.Observation {
-	return timeline.Observation{
-		Arrival: timeline.Arrival{At: at, Cost: 1}, Sent: at + late, FirstByte: at + late + service,
+func answered(o Outcome, at, late, service time.Duration) Observation {
+	return Observation{
+		Arrival: Arrival{At: at, Cost: 1}, Sent: at + late, FirstByte: at + late + service,
 		Answered: true, Outcome: o,
 	}
 }
 
 func TestAllowedAndDeniedAreMeasuredApart(t *testing.T) {
-	tl := &timeline.Timeline{}
+	tl := &Timeline{}
 	for i := range 1000 { // 1 .. 1000 us of service, 2 us late
 		tl.Observations = append(tl.Observations,
-			answered(timeline.Allowed, time.Duration(i)*ms, 2*us, time.Duration(i+1)*us))
+			answered(Allowed, time.Duration(i)*ms, 2*us, time.Duration(i+1)*us))
 	}
 	for range 3 {
-		tl.Observations = append(tl.Observations, answered(timeline.Denied, time.Second, ms, 1500))
+		tl.Observations = append(tl.Observations, answered(Denied, time.Second, ms, 1500))
 	}
-	tl.Observations = append(tl.Observations, answered(timeline.Unknown, time.Second, 0, 7*us))
+	tl.Observations = append(tl.Observations, answered(Unknown, time.Second, 0, 7*us))
 	tl.Observations = append(tl.Observations,
-		timeline.Observation{Sent: time.Second + 4*us, Arrival: timeline.Arrival{At: time.Second}})
-	s := Summarize(tl)
+		Observation{Sent: time.Second + 4*us, Arrival: Arrival{At: time.Second}})
+	s := LatencyOf(tl)
 
 	service := s.Allowed.Service
 	exactly(t, "count", service.Count, 1000)
@@ -82,11 +80,11 @@ func about(t *testing.T, name string, got, want time.Duration) {
 }
 
 func TestNothingGivesZeroes(t *testing.T) {
-	s := Summarize(&timeline.Timeline{})
-	if !reflect.DeepEqual(s, timeline.LatencySummary{}) {
+	s := LatencyOf(&Timeline{})
+	if !reflect.DeepEqual(s, LatencySummary{}) {
 		t.Errorf("got %+v, want zeroes", s)
 	}
-	d := timeline.Distribution{}
+	d := Distribution{}
 	if d.Quantile(.5) != 0 || d.LogBuckets(10) != nil {
 		t.Error("an empty distribution has a quantile or buckets")
 	}
@@ -120,7 +118,7 @@ func TestQuantilesAreOfTheRightRank(t *testing.T) {
 }
 
 func TestThreeDigitsFromAMicrosecondToAnHour(t *testing.T) {
-	for v := timeline.LowestLatency; v <= timeline.Highest; v += v/3 + 1 {
+	for v := LowestLatency; v <= Highest; v += v/3 + 1 {
 		var r recorder
 		r.record(v, 1)
 		b := r.distribution().Buckets[0]
@@ -132,8 +130,8 @@ func TestThreeDigitsFromAMicrosecondToAnHour(t *testing.T) {
 
 func TestValuesOutsideTheRangeAreCountedAndRanked(t *testing.T) {
 	var r recorder
-	for _, v := range []time.Duration{-5 * us, -3, 0, 999, timeline.LowestLatency, timeline.Highest,
-		timeline.Highest + 1, 2 * timeline.Highest,
+	for _, v := range []time.Duration{-5 * us, -3, 0, 999, LowestLatency, Highest,
+		Highest + 1, 2 * Highest,
 		math.MaxInt64} {
 		r.record(v, 1)
 	}
@@ -145,15 +143,15 @@ func TestValuesOutsideTheRangeAreCountedAndRanked(t *testing.T) {
 	exactly(t, "max", d.Max, math.MaxInt64)
 	exactly(t, "the third", d.Quantile(3./9), 0)
 	exactly(t, "the fourth", d.Quantile(4./9), 999)
-	exactly(t, "the fifth", d.Quantile(5./9), timeline.LowestLatency)
-	exactly(t, "the sixth", d.Quantile(6./9), timeline.Highest)
+	exactly(t, "the fifth", d.Quantile(5./9), LowestLatency)
+	exactly(t, "the sixth", d.Quantile(6./9), Highest)
 	exactly(t, "the seventh", d.Quantile(7./9), math.MaxInt64)
 	checkBuckets(t, d.Buckets, d)
 	checkBuckets(t, d.LogBuckets(10), d)
 }
 
 // checkBuckets checks that buckets ascend, are disjoint, and hold all values.
-func checkBuckets(t *testing.T, all []timeline.LatencyBucket, d timeline.Distribution) {
+func checkBuckets(t *testing.T, all []LatencyBucket, d Distribution) {
 	t.Helper()
 	count := int64(0)
 	for i, b := range all {
@@ -185,7 +183,7 @@ func TestLogBucketsAreNiceForAnAxis(t *testing.T) {
 		r.record(v, 2)
 	}
 	d := r.distribution()
-	want := []timeline.LatencyBucket{{From: 1 * us, To: 10*us - 1, Count: 4},
+	want := []LatencyBucket{{From: 1 * us, To: 10*us - 1, Count: 4},
 		{From: 10 * us, To: 100*us - 1, Count: 4}, {From: 100 * us, To: ms - 1},
 		{From: ms, To: 10*ms - 1, Count: 2}}
 	if got := d.LogBuckets(1); !reflect.DeepEqual(got, want) {
@@ -200,9 +198,9 @@ func TestLogBucketsAreNiceForAnAxis(t *testing.T) {
 }
 
 func TestOnlyPhasesWithAPlanAreLate(t *testing.T) {
-	var c Collector
+	var c LatencyTally
 	add := func(phase string, late time.Duration) {
-		o := answered(timeline.Allowed, time.Second, late, ms)
+		o := answered(Allowed, time.Second, late, ms)
 		o.Phase = phase
 		c.Add(&o)
 	}
@@ -223,8 +221,8 @@ func TestOnlyPhasesWithAPlanAreLate(t *testing.T) {
 }
 
 func TestJSONNamesHaveUnits(t *testing.T) {
-	one := []timeline.Observation{answered(timeline.Denied, 0, us, us)}
-	text, err := json.Marshal(Summarize(&timeline.Timeline{Observations: one}))
+	one := []Observation{answered(Denied, 0, us, us)}
+	text, err := json.Marshal(LatencyOf(&Timeline{Observations: one}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -236,8 +234,8 @@ func TestJSONNamesHaveUnits(t *testing.T) {
 }
 
 func BenchmarkAdd(b *testing.B) {
-	var c Collector
-	o := answered(timeline.Allowed, time.Second, 3*us, ms)
+	var c LatencyTally
+	o := answered(Allowed, time.Second, 3*us, ms)
 	for b.Loop() {
 		c.Add(&o)
 	}
