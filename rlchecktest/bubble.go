@@ -15,7 +15,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
@@ -178,7 +177,7 @@ func (c *config) play(s *scenario.Scenario, build func() http.Handler) shown {
 	if why := s.Unmet(); why != "" {
 		return shown{id: s.ID, text: why}
 	}
-	network, h := new(lab.PipeNetwork), build()
+	network, h := c.network(), build()
 	where, stop, err := network.Listen(h)
 	if err != nil {
 		return shown{id: s.ID, verdict: open, text: err.Error()}

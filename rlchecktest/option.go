@@ -8,11 +8,13 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 // Option changes what is tested, or how.
@@ -35,6 +37,8 @@ type config struct {
 	origin     http.Handler
 	strict     bool
 	short      bool
+	// network returns a network in the process.
+	network func() trial.Network
 	// real waits in real time, also in a bubble.
 	real func(time.Duration)
 }
@@ -42,7 +46,8 @@ type config struct {
 // newConfig reads the arguments of a test, and ends the test if they are wrong.
 func newConfig(t *testing.T, limit string, options []Option) *config {
 	t.Helper()
-	c := &config{run: "test", short: testing.Short()}
+	c := &config{run: "test", short: testing.Short(),
+		network: func() trial.Network { return new(transport.Pipes) }}
 	for _, o := range options {
 		o(c)
 	}

@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
@@ -153,7 +152,7 @@ func worst(all []shown) (out shown) {
 // weigh says what the result of a scenario means. doubt says why a failure may be no fault of the handler.
 func (c *config) weigh(out *result.Scenario, doubt string) shown {
 	var lines []string
-	for _, f := range report.Shown(report.Failures(out)) {
+	for _, f := range result.FirstFailures(out.Failures()) {
 		lines = append(lines, f.Lines()...)
 	}
 	proof := strings.Join(lines, "\n  ")

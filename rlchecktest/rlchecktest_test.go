@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/timeline"
+	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 // see tests a handler without failing the test. It returns what each scenario showed.
@@ -215,7 +216,8 @@ func faulty(t *testing.T, s *scenario.Scenario, f lab.Fault) shown {
 	var at *holder
 	var target *lab.Embedded
 	options := []Option{Only(s.ID), Strict(), Set("example", "false"),
-		Denials(func() int64 { return target.Denials() })}
+		Denials(func() int64 { return target.Denials() }),
+		func(c *config) { c.network = func() trial.Network { return new(lab.PipeNetwork) } }}
 	for _, p := range []string{f.Promise, "cost", "methods"} {
 		if p != "" {
 			options = append(options, Promise(p))

@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/fleet"
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -60,7 +61,7 @@ func runAgent(e *cli.Env, f *agentFlags) error {
 	if err := errors.Join(lost, bad); err != nil {
 		return err
 	}
-	client, err := fleet.OpenRedis(f.redis)
+	client, err := lab.OpenRedis(f.redis)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,7 @@ func runAgent(e *cli.Env, f *agentFlags) error {
 	e.Say.Notef("agent %s waits for a run", name)
 	sender := &trial.Agent{Version: e.Version, Allow: f.allow, Socket: f.request.UnixSocket, Keys: keys,
 		TLS: tls, Env: e.Getenv, Spill: rundir.Spill}
-	err = fleet.Serve(ctx, fleet.Exchanger{RedisClient: client, Prefix: fleet.Prefix}, fleet.AgentOptions{
+	err = fleet.Serve(ctx, lab.Exchanger{RedisClient: client, Prefix: fleet.Prefix}, fleet.AgentOptions{
 		Name: name, Version: e.Version, Sender: sender, Say: e.Say.Notef,
 		Keep: func(w fleet.Work, tl *timeline.Timeline) error {
 			path, err := keepPart(sender.Kept(w, tl))

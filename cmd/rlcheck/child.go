@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/fleet"
+	"github.com/rlcheck/rlcheck/internal/lab"
 )
 
 // childEnds is how long a child may take to end by itself.
@@ -93,7 +93,7 @@ func startRedis() (url string, stop func() error, err error) {
 			return url, stop, nil
 		}
 	}
-	url, end, err := fleet.EmbedRedis()
+	url, end, err := lab.EmbedRedis()
 	return url, func() error { end(); return nil }, err
 }
 
@@ -116,7 +116,7 @@ func startInstalledRedis(program string) (url string, stop func() error, err err
 	ctx, cancel := context.WithTimeout(context.Background(), childEnds)
 	defer cancel()
 	for {
-		if client, err := fleet.OpenRedis(url); err == nil {
+		if client, err := lab.OpenRedis(url); err == nil {
 			_ = client.Close() // it has answered
 			return url, stop, nil
 		}

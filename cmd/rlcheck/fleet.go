@@ -15,6 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/fleet"
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -142,12 +143,12 @@ func lead(ctx context.Context, e *cli.Env, given []scenarioSource, f *runFlags) 
 		}
 		f.fleet.within = min(f.fleet.within, ownWithin)
 	}
-	client, err := fleet.OpenRedis(url)
+	client, err := lab.OpenRedis(url)
 	if err != nil {
 		return nil, errors.Join(err, l.close())
 	}
 	l.stops = append(l.stops, client.Close)
-	c, err := fleet.Lead(ctx, fleet.Exchanger{RedisClient: client, Prefix: fleet.Prefix}, fleet.Options{
+	c, err := fleet.Lead(ctx, lab.Exchanger{RedisClient: client, Prefix: fleet.Prefix}, fleet.Options{
 		Run: rundir.ID(time.Now()) + "-" + rand.Text()[:6], Version: e.Version, Agents: f.fleet.agents,
 		Deal: fleet.Deal(f.fleet.deal), Within: f.fleet.within, Spill: rundir.Spill, Say: e.Say.Notef})
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
-	"github.com/rlcheck/rlcheck/internal/fleet"
+	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -289,7 +289,7 @@ func TestAgentsMeetAtACluster(t *testing.T) {
 	})
 	nodes := 0
 	for _, addr := range addrs {
-		client, err := fleet.OpenRedis("redis://" + addr)
+		client, err := lab.OpenRedis("redis://" + addr)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -371,7 +371,7 @@ type fleetTest struct {
 	wait    func() error // waits until lead has ended
 	out     bytes.Buffer // may be read after that
 	dir     string
-	control fleet.RedisClient
+	control lab.RedisClient
 }
 
 // The load of a fleet: first some requests by all clients together, then steady ones.
@@ -395,7 +395,7 @@ func startFleet(t *testing.T, delay time.Duration, seconds int) *fleetTest {
 		}
 	}
 	t.Cleanup(func() { _ = x.stop() })
-	if x.control, err = fleet.OpenRedis(x.redis); err != nil {
+	if x.control, err = lab.OpenRedis(x.redis); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = x.control.Close() })

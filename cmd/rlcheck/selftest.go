@@ -135,7 +135,8 @@ func (a *atLimit) try(t *testing.T, trials []lab.Trial, w io.Writer) {
 func (a *atLimit) virtually(t *testing.T, s *scenario.Scenario) (out result.Scenario) {
 	synctest.Test(t, func(t *testing.T) {
 		out = trial.Scenario(t.Context(), s, trial.Options{ID: "m", Seed: 1, Pacer: transport.SleepingPacer(),
-			Network: &lab.PipeNetwork{Way: a.distance / 2}, OnlyProofs: true, Embed: embedTarget("")})
+			Network:    &lab.PipeNetwork{Pipes: transport.Pipes{Way: a.distance / 2}},
+			OnlyProofs: true, Embed: embedTarget("")})
 		time.Sleep(time.Minute) // what was on its way at the end comes to its end
 	})
 	if out.Timeline != nil && out.Verdict != result.Fail {

@@ -1,7 +1,6 @@
 // Package fleet lets several agents send one schedule together. A coordinator gives each agent a part of the
 // schedule, lets all begin at one instant, and merges their recordings into one. They communicate through a
-// Redis server and know nothing else of one another. OpenRedis connects to one server, a cluster, a master
-// behind sentinels, or a server inside the process; the targets keep their state with it, too.
+// Redis server and know nothing else of one another.
 //
 // The keys of a run have one hash tag, so that a cluster keeps them on one node, whose clock is the common
 // one:

@@ -71,6 +71,41 @@ func unshown(t *testing.T, p *doc.Package, examples []string) {
 	}
 }
 
+// TestTheAPIPullsFewModules: whoever imports a public package gets the modules of all rooms below it. What
+// prints reports, keeps state in Redis or serves targets is none of them.
+func TestTheAPIPullsFewModules(t *testing.T) {
+	below := map[string][]string{}
+	for _, s := range sources(t) {
+		if !s.test {
+			below[s.pkg] = append(below[s.pkg], imports(s.ast)...)
+		}
+	}
+	for dir, want := range map[string][]string{".": nil, "rlchecktest": {"github.com/dunglas/httpsfv",
+		"github.com/google/jsonschema-go/jsonschema", "go.yaml.in/yaml/v4", "golang.org/x/net/http2",
+		"golang.org/x/net/http2/hpack"}} {
+		var got []string
+		seen := map[string]bool{}
+		var walk func(room string)
+		walk = func(room string) {
+			for _, imp := range below[room] {
+				if seen[imp] {
+					continue
+				}
+				seen[imp] = true
+				if under, is := ours(imp); is {
+					walk(under)
+				} else if strings.Contains(strings.Split(imp, "/")[0], ".") {
+					got = append(got, imp)
+				}
+			}
+		}
+		walk(dir)
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s pulls %v, want %v", dir, got, want)
+		}
+	}
+}
+
 // publicPackage returns the documentation of a package, and the names that its examples with an output show.
 func publicPackage(t *testing.T, dir string) (p *doc.Package, examples []string) {
 	t.Helper()

@@ -26,8 +26,8 @@ func ours(path string) (room string, ok bool) {
 // line is written with is for all packages of cmd.
 var users = map[string][]string{
 	"github.com/HdrHistogram/hdrhistogram-go": {"internal/report"},
-	"github.com/redis/go-redis/v9":            {"internal/fleet"},
-	"github.com/alicebob/miniredis/v2":        {"internal/fleet"},
+	"github.com/redis/go-redis/v9":            {"internal/lab"},
+	"github.com/alicebob/miniredis/v2":        {"internal/lab"},
 	"github.com/dunglas/httpsfv":              {"internal/headers"},
 	"github.com/klauspost/compress/zstd":      {"internal/timeline/zstd"},
 	"github.com/olekukonko/tablewriter":       {"internal/text/columns"},

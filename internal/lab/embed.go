@@ -183,9 +183,9 @@ func OpenStore(redis string) (Store, error) {
 	case "":
 		return nil, nil
 	case scenario.EmbeddedRedis:
-		return OpenEmbeddedRedis()
+		return openEmbedded()
 	default:
-		return OpenRedis(redis)
+		return openStore(redis)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/http2"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 )
 
 // Limits of the server.
@@ -92,6 +93,20 @@ func On(l net.Listener, h http.Handler) *Server {
 	s := &Server{listener: keepingListener{l}, done: make(chan error, 1), server: newServer(h)}
 	go func() { s.done <- s.server.Serve(s.listener) }()
 	return s
+}
+
+// PipeNetwork is a network in the process, with the servers of the embedded target. It implements
+// trial.Network. The zero value is usable.
+type PipeNetwork struct{ transport.Pipes }
+
+// Listen serves h with the servers of the embedded target.
+func (n *PipeNetwork) Listen(h http.Handler) (string, func() error, error) {
+	s := On(n.Listener(), n.Distant(h))
+	return s.URL(), func() error {
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel() // at once
+		return s.Close(ctx)
+	}, nil
 }
 
 // Addr returns the address, with its port, that the server listens at.

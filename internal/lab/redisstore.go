@@ -8,37 +8,35 @@ import (
 	"io"
 	"strconv"
 
-	"github.com/rlcheck/rlcheck/internal/fleet"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // store keeps partitions in a Redis server, version 5 or later. Each decision is one script, so it is atomic
 // for all replicas of the limiter. Its time is the server's, in whole microseconds.
 type store struct {
-	client fleet.RedisClient
+	client RedisClient
 	// stop stops the server inside the process. May be nil.
 	stop func()
 }
 
-// OpenRedis returns a store in the Redis server at a URL, as fleet.OpenRedis reads it. A cluster keeps each
+// openStore returns a store in the Redis server at a URL, as OpenRedis reads it. A cluster keeps each
 // partition on one node. A replica that takes over from a master may lack its last decisions, as Redis
 // replicates after it has answered.
-func OpenRedis(url string) (Store, error) {
-	client, err := fleet.OpenRedis(url)
+func openStore(url string) (Store, error) {
+	client, err := OpenRedis(url)
 	if err != nil {
 		return nil, err
 	}
 	return &store{client: client}, nil
 }
 
-// OpenEmbeddedRedis returns a store in a Redis server inside the process. It makes about 3,000 decisions a
-// second, so it is for tests and first tries. A measured load needs a real server.
-func OpenEmbeddedRedis() (Store, error) {
-	url, stop, err := fleet.EmbedRedis()
+// openEmbedded returns a store in a Redis server inside the process.
+func openEmbedded() (Store, error) {
+	url, stop, err := EmbedRedis()
 	if err != nil {
 		return nil, err
 	}
-	client, err := fleet.OpenRedis(url)
+	client, err := OpenRedis(url)
 	if err != nil {
 		stop()
 		return nil, err
@@ -60,7 +58,7 @@ func (s *store) Decider(limit spec.Limit) (Decider, error) {
 	_, _ = io.WriteString(digest, limit.String())
 	return &decider{
 		script: rule, prefix: "rlcheck:" + strconv.FormatUint(digest.Sum64(), 36) + ":{:",
-		run: fleet.RedisScript(s.client, rule.source),
+		run: RedisScript(s.client, rule.source),
 	}, nil
 }
 

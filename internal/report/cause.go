@@ -25,7 +25,7 @@ type Cause struct {
 	File string
 	// Clearest is the finding with the fewest requests. For an inconclusive cause, it is the reason and
 	// detail as a sentence.
-	Clearest Failure
+	Clearest result.Failure
 	// findings is the number of all findings. A remark is about `of` of `all` answers.
 	findings, of, all int
 	// Remark: the cause is about the answers as a whole. First: a reader needs it before any finding.
@@ -64,7 +64,7 @@ func Causes(raw, clean *result.Run, strict bool) []Cause {
 	}
 	for i := range g.all {
 		c := &g.all[i]
-		c.First = c.Clearest.whole || c.Remark && 2*len(c.IDs) >= g.scenarios
+		c.First = c.Clearest.Whole || c.Remark && 2*len(c.IDs) >= g.scenarios
 	}
 	slices.SortStableFunc(g.all, func(a, b Cause) int {
 		return cmp.Or(cmp.Compare(a.rank(), b.rank()), cmp.Compare(len(b.IDs), len(a.IDs)))
@@ -130,7 +130,7 @@ func (g *gathering) scenario(raw, s *result.Scenario, strict bool) {
 	g.scenarios++
 	r, remarked := remarkOn(s, g.denied)
 	if remarked {
-		c := g.add("remark "+r.text, s, Failure{Sentence: r.text}, strict)
+		c := g.add("remark "+r.text, s, result.Failure{Sentence: r.text}, strict)
 		c.Remark, c.Mend, c.of, c.all = true, r.mend, c.of+r.of, c.all+r.all
 	}
 	if s.Verdict == result.Fail {
@@ -152,34 +152,34 @@ func (g *gathering) scenario(raw, s *result.Scenario, strict bool) {
 		if t.Reason != string(result.NeedsFailed) {
 			key += " " + skeleton(t.Detail)
 		}
-		c := g.add(key, s, Failure{Sentence: t.Line()}, strict)
+		c := g.add(key, s, result.Failure{Sentence: t.Line()}, strict)
 		c.Mend = cmp.Or(c.Mend, t.Mend)
 	}
 }
 
 // failures adds the failures of s, and of each failed claim at least one.
 func (g *gathering) failures(raw, s *result.Scenario, strict bool) {
-	found := Failures(raw)
+	found := raw.Failures()
 	if len(found) == 0 {
-		found = []Failure{{Claim: Conformance, Sentence: s.Detail}}
+		found = []result.Failure{{Claim: result.ConformanceID, Sentence: s.Detail}}
 	}
-	never := neverDenied(s)
+	never := s.NeverDenied()
 	whole := ""
 	for _, e := range found {
 		key := e.Claim + " " + e.Kind + " "
 		switch {
-		case e.whole:
+		case e.Whole:
 			whole = "whole " + e.Sentence
 			key = whole
-		case e.Claim == Conformance && whole != "":
+		case e.Claim == result.ConformanceID && whole != "":
 			key += whole
-		case e.Claim == Conformance && slices.Contains(g.explained, s.ID):
+		case e.Claim == result.ConformanceID && slices.Contains(g.explained, s.ID):
 			key += "explained"
-		case e.Claim == Conformance && e.Hint != "":
-			key += e.nearest
-		case e.Claim == Conformance && never:
+		case e.Claim == result.ConformanceID && e.Hint != "":
+			key += e.Nearest
+		case e.Claim == result.ConformanceID && never:
 			key += "never denied"
-		case e.Claim == Conformance:
+		case e.Claim == result.ConformanceID:
 			key += strings.Join(s.Worth(), " ") + skeleton(e.Sentence)
 		default:
 			key += skeleton(e.Sentence)
@@ -191,7 +191,7 @@ func (g *gathering) failures(raw, s *result.Scenario, strict bool) {
 
 // add adds one finding of s to the cause of a key, and returns the cause. The clearest finding has the fewest
 // requests, and is of a scenario that counts if there is one.
-func (g *gathering) add(key string, s *result.Scenario, e Failure, strict bool) *Cause {
+func (g *gathering) add(key string, s *result.Scenario, e result.Failure, strict bool) *Cause {
 	counts := s.Verdict == result.Fail && s.Weighs(strict)
 	i, known := g.at[key]
 	if !known {
@@ -205,13 +205,13 @@ func (g *gathering) add(key string, s *result.Scenario, e Failure, strict bool) 
 	c.findings++
 	// The other explanations differ between recordings, so only the nearest stays.
 	if e.Hint != c.Clearest.Hint {
-		e.Hint, c.Clearest.Hint = e.nearest, c.Clearest.nearest
+		e.Hint, c.Clearest.Hint = e.Nearest, c.Clearest.Nearest
 	}
 	c.Verdict = result.Worst(c.Verdict, s.Verdict)
 	if !slices.Contains(c.IDs, s.ID) {
 		c.IDs = append(c.IDs, s.ID)
 	}
-	if counts && !c.Counts || counts == c.Counts && e.requests < c.Clearest.requests {
+	if counts && !c.Counts || counts == c.Counts && e.Requests < c.Clearest.Requests {
 		c.Clearest, c.File, c.Witness = e, s.File, s.ID
 	}
 	c.Counts = c.Counts || counts
@@ -235,7 +235,7 @@ func (c *Cause) Who() string {
 	if n := len(c.IDs) - 1; n > 0 {
 		who += fmt.Sprintf(" and %d more", n)
 	}
-	if c.Clearest.Claim != Conformance && c.Clearest.Claim != "" {
+	if c.Clearest.Claim != result.ConformanceID && c.Clearest.Claim != "" {
 		who += ": " + c.Clearest.Claim
 	}
 	return who

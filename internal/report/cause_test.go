@@ -45,7 +45,7 @@ func TestOneCauseIsToldOnce(t *testing.T) {
 // known, recordings with other measured values have another cause.
 func TestOneHintIsOneCause(t *testing.T) {
 	with := func(id, hint string, burst float64) result.Scenario {
-		s := Claimed(id, Conformance, result.OverAdmission, "21 requests allowed within "+id)
+		s := Claimed(id, result.ConformanceID, result.OverAdmission, "21 requests allowed within "+id)
 		s.Limit = Limit(t, "token-bucket,rate=10/s,burst=20")
 		s.Judgement = &result.Judgement{Verdict: result.Fail, Hint: hint,
 			Measured: result.Measured{Burst: Between(burst, burst)}}
@@ -67,7 +67,7 @@ func TestOneHintIsOneCause(t *testing.T) {
 // each.
 func TestOneHintOfAllIsOneCause(t *testing.T) {
 	of := func(id string, burst float64) result.Scenario {
-		s := Claimed(id, Conformance, result.OverAdmission, "21 requests allowed within "+id)
+		s := Claimed(id, result.ConformanceID, result.OverAdmission, "21 requests allowed within "+id)
 		s.Limit = Limit(t, "token-bucket,rate=10/s,burst=20")
 		s.Judgement = &result.Judgement{Verdict: result.Fail,
 			Measured: result.Measured{Burst: Between(burst, 99)}}
@@ -90,7 +90,7 @@ func TestOneHintOfAllIsOneCause(t *testing.T) {
 // them.
 func TestTheNearestPolicyIsTheCause(t *testing.T) {
 	with := func(id, more string) result.Scenario {
-		s := Claimed(id, Conformance, result.OverAdmission, "21 requests allowed within "+id)
+		s := Claimed(id, result.ConformanceID, result.OverAdmission, "21 requests allowed within "+id)
 		limit := Limit(t, "token-bucket,rate=10/s,burst=21")
 		s.Judgement = &result.Judgement{Verdict: result.Fail,
 			Hint:         "a burst of 21 would explain all of this (" + limit.String() + ")" + more,
@@ -175,7 +175,7 @@ func TestCountersApartAreNamedIfTheyShow(t *testing.T) {
 			}
 			s.Timeline.Observations = append(s.Timeline.Observations, o)
 		}
-		got := severalMend(&s, &Failure{Claim: Conformance})
+		got := severalMend(&s, &result.Failure{Claim: result.ConformanceID})
 		if (got == "") != (c.want == "") || !strings.HasPrefix(got, c.want) {
 			t.Errorf("%s: got %q, want %q", name, got, c.want)
 		}

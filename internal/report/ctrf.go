@@ -52,7 +52,7 @@ func writeCTRF(w io.Writer, r *result.Run, o Options) error {
 		Summary: ctrfSummary{Start: r.Started.UnixMilli(), Stop: r.Started.Add(r.Duration).UnixMilli()}}
 	for i := range clean.Scenarios {
 		s := &clean.Scenarios[i]
-		fails, took := Failures(&r.Scenarios[i]), s.Duration
+		fails, took := r.Scenarios[i].Failures(), s.Duration
 		for _, c := range casesOf(s) {
 			t := ctrfTest{Name: s.ID + ": " + c.ID, Suite: []string{s.ID}, Duration: took.Milliseconds(),
 				Status:    all.Summary.count(s, &c, o.Strict),

@@ -16,7 +16,7 @@ import (
 func TestCTRFCountsEachClaimOnce(t *testing.T) {
 	one := func(id, kind string, v result.Verdict, why result.Reason) result.Scenario {
 		return result.Scenario{ID: id, Kind: kind, Verdict: v, Reason: why,
-			Claims: []result.Claim{{ID: Conformance, Verdict: v, Reason: why, Text: id}}}
+			Claims: []result.Claim{{ID: result.ConformanceID, Verdict: v, Reason: why, Text: id}}}
 	}
 	r := &result.Run{Scenarios: []result.Scenario{
 		one("right", result.Required, result.Pass, ""), one("wrong", result.Required, result.Fail, ""),

@@ -13,7 +13,7 @@ import (
 func TestDiagnosisComesFirst(t *testing.T) {
 	const said, finding = "all clients seem to share one quota", "a client was denied"
 	r := &result.Run{Scenarios: []result.Scenario{{ID: "burst", Kind: result.Required, Verdict: result.Fail,
-		Claims: []result.Claim{{ID: Conformance, Verdict: result.Fail, Text: finding,
+		Claims: []result.Claim{{ID: result.ConformanceID, Verdict: result.Fail, Text: finding,
 			Findings: []result.Finding{{Kind: result.UnderAdmission, Text: finding}}}},
 		Judgement: &result.Judgement{Verdict: result.Fail,
 			Diagnosis: &result.Diagnosis{Kind: result.SharedQuota, Text: said, Why: "as one"}}}}}

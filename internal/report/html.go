@@ -84,7 +84,7 @@ type card struct {
 	Badge     badge
 	Uncount   string // the kind, if a failure does not count
 	Worth     []worthRow
-	Failures  []Failure
+	Failures  []result.Failure
 	Troubles  []Trouble
 	Pictures  Pictures
 	Latencies SVG
@@ -244,7 +244,7 @@ func newCard(raw, s *result.Scenario, o Options) card {
 		c.Uncount, c.Badge.Class = s.Kind, "uncounted"
 	}
 	if s.Verdict == result.Fail {
-		c.Failures = Shown(Failures(raw))
+		c.Failures = result.FirstFailures(raw.Failures())
 	}
 	for _, x := range stepsOf(raw) {
 		c.Steps = append(c.Steps, stepRow{badgeOf(x.verdict(raw)), x.row(raw)})

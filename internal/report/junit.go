@@ -72,7 +72,7 @@ func writeJUnit(w io.Writer, r *result.Run, o Options) error {
 	clean := cleanRun(r)
 	all := junitSuites{Name: "rlcheck", Time: junitTime(r.Duration)}
 	for i := range clean.Scenarios {
-		suite := junitScenario(clean, &clean.Scenarios[i], Failures(&r.Scenarios[i]), o)
+		suite := junitScenario(clean, &clean.Scenarios[i], r.Scenarios[i].Failures(), o)
 		all.Tests += suite.Tests
 		all.Failures += suite.Failures
 		all.Errors += suite.Errors
@@ -90,7 +90,7 @@ func writeJUnit(w io.Writer, r *result.Run, o Options) error {
 	return err
 }
 
-func junitScenario(r *result.Run, s *result.Scenario, fails []Failure, o Options) junitSuite {
+func junitScenario(r *result.Run, s *result.Scenario, fails []result.Failure, o Options) junitSuite {
 	suite := junitSuite{Name: s.ID, File: s.File, Time: junitTime(s.Duration)}
 	suite.Properties = junitProperties(r, s)
 	if !r.Started.IsZero() {
@@ -130,7 +130,7 @@ func casesOf(s *result.Scenario) []result.Claim {
 
 // junitClaim returns one test case. Its time is zero, as claims share the time of their scenario, which its
 // first case carries.
-func junitClaim(s *result.Scenario, c *result.Claim, fails []Failure, o Options) junitCase {
+func junitClaim(s *result.Scenario, c *result.Claim, fails []result.Failure, o Options) junitCase {
 	out := junitCase{Name: c.ID, Classname: "rlcheck." + s.ID, Time: junitTime(0), Basis: c.Basis()}
 	switch {
 	case c.Verdict == result.Fail && !s.Weighs(o.Strict):
@@ -156,7 +156,7 @@ func junitClaim(s *result.Scenario, c *result.Claim, fails []Failure, o Options)
 }
 
 // junitFailure gathers all findings of one claim.
-func junitFailure(c *result.Claim, fails []Failure) junitMessage {
+func junitFailure(c *result.Claim, fails []result.Failure) junitMessage {
 	m := junitMessage{Message: c.Text}
 	var body []string
 	for _, f := range fails {

@@ -86,9 +86,9 @@ const mostCounters = 64
 // severalMend returns what a multiple of the declared burst or quota means if counters that count apart are
 // shown: that many times the quota was measured, and as many answers to one client state all of it but one
 // unit. Empty for other failures: too many admissions alone have many causes.
-func severalMend(s *result.Scenario, e *Failure) string {
-	if e.Claim != Conformance || e.whole || s.Judgement == nil || s.Timeline == nil || len(s.Limit) != 1 ||
-		s.Limit[0].InFlight() || s.Counts.Denied == 0 {
+func severalMend(s *result.Scenario, e *result.Failure) string {
+	if e.Claim != result.ConformanceID || e.Whole || s.Judgement == nil || s.Timeline == nil ||
+		len(s.Limit) != 1 || s.Limit[0].InFlight() || s.Counts.Denied == 0 {
 		return ""
 	}
 	declared, v := s.Limit[0].Full(), s.Judgement.Measured.Burst

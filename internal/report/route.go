@@ -71,7 +71,7 @@ func remarkOn(s *result.Scenario, elsewhere bool) (r remark, ok bool) {
 	case strange > 0 && admitted == 0:
 		text, mend := strangeStatus("requests that are not denied are answered", most, s.Header.Notes)
 		return remark{text, mend, most.Answers, all, true}, true
-	case neverDenied(s):
+	case s.NeverDenied():
 		text := "nothing was ever denied: is this the limited route?"
 		mend := limitedRoute
 		switch {
@@ -101,22 +101,6 @@ func htmlPages(s *result.Scenario) bool {
 		}
 	}
 	return 2*html > len(t.Observations)
-}
-
-// neverDenied tells whether s failed, and everything was admitted.
-func neverDenied(s *result.Scenario) bool {
-	c := s.Counts
-	if s.Verdict != result.Fail || c.Denied > 0 || c.Allowed == 0 || 2*c.Unknown > c.Allowed {
-		return false
-	}
-	for i := range s.Claims {
-		for k := range s.Claims[i].Findings {
-			if s.Claims[i].Findings[k].Kind == result.OverAdmission {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // uncertified are the statuses of a target that was shown no certificate. The last two are those of nginx,

@@ -110,7 +110,7 @@ func TestNeverDenied(t *testing.T) {
 	if got, ok := remarkOn(&s, false); ok {
 		t.Errorf("with a denial: got %+v, want nothing", got)
 	}
-	under := Claimed("x", Conformance, result.UnderAdmission, "too few")
+	under := Claimed("x", result.ConformanceID, result.UnderAdmission, "too few")
 	under.Counts.Allowed = 5
 	if got, ok := remarkOn(&under, false); ok {
 		t.Errorf("where too few were admitted: got %+v, want nothing", got)

@@ -73,7 +73,7 @@ func (x *step) add(o *timeline.Observation, witness bool) {
 // missing or not known, or s itself is open, and Pass otherwise.
 func (x *step) verdict(s *result.Scenario) result.Verdict {
 	conformant := slices.ContainsFunc(s.Claims, func(c result.Claim) bool {
-		return c.ID == Conformance && c.Verdict != result.Inconclusive
+		return c.ID == result.ConformanceID && c.Verdict != result.Inconclusive
 	})
 	switch {
 	case x.failed:

@@ -203,7 +203,7 @@ func why(s *result.Scenario, strict bool) string {
 		parts = append(parts, string(s.Reason))
 	}
 	for _, c := range s.Claims {
-		if c.Verdict == result.Fail && s.Verdict == result.Fail && c.ID != Conformance {
+		if c.Verdict == result.Fail && s.Verdict == result.Fail && c.ID != result.ConformanceID {
 			parts = append(parts, c.ID)
 		}
 	}

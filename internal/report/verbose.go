@@ -124,14 +124,14 @@ func (s *screen) failure(raw, x *result.Scenario, o Options) {
 	if x.Verdict != result.Fail {
 		return
 	}
-	found := Shown(Failures(raw))
+	found := result.FirstFailures(raw.Failures())
 	if len(found) == 0 {
-		found = []Failure{{Claim: Conformance, Sentence: x.Detail}}
+		found = []result.Failure{{Claim: result.ConformanceID, Sentence: x.Detail}}
 	}
 	s.line("")
 	for _, e := range found {
 		who := x.ID
-		if e.Claim != Conformance && e.Claim != "" {
+		if e.Claim != result.ConformanceID && e.Claim != "" {
 			who += ": " + e.Claim
 		}
 		head := s.paint(result.Fail, x.Weighs(o.Strict)) + " " + who + ": "

@@ -94,7 +94,8 @@ func TestCheckSettlesTheChancesOfARun(t *testing.T) {
 			var file bytes.Buffer
 			synctest.Test(t, func(t *testing.T) {
 				out = Scenario(t.Context(), s, Options{ID: "m", Seed: 1, Embed: embedded,
-					Network: &lab.PipeNetwork{Way: way}, Pacer: transport.SleepingPacer(),
+					Network: &lab.PipeNetwork{Pipes: transport.Pipes{Way: way}},
+					Pacer:   transport.SleepingPacer(),
 					Recorded: func(tl *timeline.Timeline) {
 						if err := timeline.Write(&file, tl); err != nil {
 							t.Error(err)

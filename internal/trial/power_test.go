@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
@@ -75,7 +76,7 @@ func TestPower(t *testing.T) {
 				}
 				t.Run(cell, func(t *testing.T) {
 					out := x.Try(func(s *scenario.Scenario) result.Scenario {
-						return provenVirtually(t, s, &lab.PipeNetwork{Way: way}, seed)
+						return provenVirtually(t, s, &lab.PipeNetwork{Pipes: transport.Pipes{Way: way}}, seed)
 					})
 					t.Log(out.Verdict, out.Why)
 					if out.Accused() || out.Missed() {

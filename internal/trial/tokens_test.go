@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 )
@@ -171,7 +172,7 @@ func TestRightGatewaysAreNeverAccused(t *testing.T) {
 		})
 		x := trials[r.IntN(len(trials))]
 		way := time.Duration(r.Int64N(int64(60*time.Millisecond))) * time.Duration(r.IntN(2))
-		out := provenVirtually(t, x.Scenario, &lab.PipeNetwork{Way: way}, seed)
+		out := provenVirtually(t, x.Scenario, &lab.PipeNetwork{Pipes: transport.Pipes{Way: way}}, seed)
 		if verdicts[out.Verdict]++; out.Verdict == result.Fail {
 			t.Errorf("seed %d: %s under %s, %s away: accused: %s", seed, x.Scenario.ID, limit, way, said(out))
 		}

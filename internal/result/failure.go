@@ -1,11 +1,10 @@
-package report
+package result
 
 import (
 	"fmt"
 	"math"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -23,22 +22,22 @@ type Failure struct {
 	Replay string
 	// Hint names a policy that would explain the recording. Empty: none is known.
 	Hint string
-	// nearest is Hint with only the nearest policy. It equals Hint if no other policy would explain the
+	// Nearest is Hint with only the nearest policy. It equals Hint if no other policy would explain the
 	// recording.
-	nearest string
-	// whole: it is about all of the recording, and a reader needs it before any finding.
-	whole bool
-	// requests is how many requests prove it, or units if these are more; 0: none is named.
-	requests int
+	Nearest string
+	// Whole: it is about all of the recording, and a reader needs it before any finding.
+	Whole bool
+	// Requests is how many requests prove it, or units if these are more; 0: none is named.
+	Requests int
 }
 
-// Conformance is the id of the claim whose findings the check command finds again.
-const Conformance = "conformance"
+// ConformanceID is the id of the claim whose findings the check command finds again.
+const ConformanceID = string(ClaimConformance)
 
 // Lines returns the sentence, the span and the replay command, one on each line.
 func (e Failure) Lines() []string {
 	out := []string{e.Sentence}
-	if e.Claim != Conformance && e.Claim != "" {
+	if e.Claim != ConformanceID && e.Claim != "" {
 		out[0] = e.Claim + ": " + e.Sentence
 	}
 	if e.Span != "" {
@@ -54,24 +53,24 @@ func (e Failure) Lines() []string {
 }
 
 // Failures returns the failures of s, one for each finding, those of conformance first. Before them stands
-// what a reader needs to know of all of them. s is not cleaned yet. The texts of the result are clean.
-func Failures(s *result.Scenario) []Failure {
+// what a reader needs to know of all of them. s is not cleaned yet. The texts of the failures are clean.
+func (s *Scenario) Failures() []Failure {
 	found := findings(s)
 	if s.Judgement == nil || s.Judgement.Diagnosis == nil || len(found) == 0 {
 		return found
 	}
 	d := s.Judgement.Diagnosis
-	first := Failure{Claim: Conformance, Kind: text.Clean(string(d.Kind)), Sentence: text.Clean(d.Text)}
-	first.Span, first.whole = text.Clean(d.Why), true
+	first := Failure{Claim: ConformanceID, Kind: text.Clean(string(d.Kind)), Sentence: text.Clean(d.Text)}
+	first.Span, first.Whole = text.Clean(d.Why), true
 	return append([]Failure{first}, found...)
 }
 
 // findings returns the failures of s, one for each finding.
-func findings(s *result.Scenario) []Failure {
+func findings(s *Scenario) []Failure {
 	var out []Failure
 	for i := range s.Claims {
 		c := &s.Claims[i]
-		if c.Verdict != result.Fail {
+		if c.Verdict != Fail {
 			continue
 		}
 		if len(c.Findings) == 0 {
@@ -86,14 +85,14 @@ func findings(s *result.Scenario) []Failure {
 	}
 	for _, p := range s.Judgement.Failed() {
 		for k := range p.Findings {
-			out = append(out, found(s, Conformance, &p.Findings[k]))
+			out = append(out, found(s, ConformanceID, &p.Findings[k]))
 		}
 	}
 	return out
 }
 
-// Shown returns the first failures of each claim, and says how many it leaves out.
-func Shown(all []Failure) []Failure {
+// FirstFailures returns the first failures of each claim, and says how many it leaves out.
+func FirstFailures(all []Failure) []Failure {
 	const most = 3
 	var out []Failure
 	for i := 0; i < len(all); {
@@ -118,20 +117,20 @@ func Shown(all []Failure) []Failure {
 }
 
 // found puts one finding into words.
-func found(s *result.Scenario, claim string, f *result.Finding) Failure {
+func found(s *Scenario, claim string, f *Finding) Failure {
 	e := Failure{Claim: text.Clean(claim), Kind: text.Clean(string(f.Kind)), Sentence: text.Clean(f.Text),
-		Span: text.Clean(spanText(s.Timeline, f)), requests: len(f.Observations)}
-	if claim == string(result.ClaimAttributes) && f.Seen > f.Bound {
+		Span: text.Clean(spanText(s.Timeline, f)), Requests: len(f.Observations)}
+	if claim == string(ClaimAttributes) && f.Seen > f.Bound {
 		e.Replay = replayPhase(s, f)
 	}
-	if claim == Conformance {
+	if claim == ConformanceID {
 		if e.Replay = replay(s); f.Limit != "" && s.TimelinePath != "" {
 			e.Replay = checkCommand(s) + text.Clean(f.Limit) + "' --partition " +
 				text.ShellWord(text.Clean(f.Partition))
 		}
-		e.requests = max(e.requests, int(min(f.Seen, math.MaxInt32)))
-		if s.Judgement != nil && !neverDenied(s) { // any larger limit explains that
-			e.Hint, e.nearest = text.Clean(s.Judgement.Hint), nearest(s.Judgement)
+		e.Requests = max(e.Requests, int(min(f.Seen, math.MaxInt32)))
+		if s.Judgement != nil && !s.NeverDenied() { // any larger limit explains that
+			e.Hint, e.Nearest = text.Clean(s.Judgement.Hint), nearest(s.Judgement)
 		}
 	}
 	return e
@@ -139,7 +138,7 @@ func found(s *result.Scenario, claim string, f *result.Finding) Failure {
 
 // nearest returns the hint with only its first policy. It returns the whole hint if no policy surely explains
 // the recording.
-func nearest(j *result.Judgement) string {
+func nearest(j *Judgement) string {
 	if len(j.Explanations) == 0 || !j.Explanations[0].Sure {
 		return text.Clean(j.Hint)
 	}
@@ -148,7 +147,7 @@ func nearest(j *result.Judgement) string {
 }
 
 // replayPhase returns the command that judges all requests of the phase of a finding as those of one client.
-func replayPhase(s *result.Scenario, f *result.Finding) string {
+func replayPhase(s *Scenario, f *Finding) string {
 	first, _ := ends(s.Timeline, f)
 	if first == nil || s.TimelinePath == "" {
 		return ""
@@ -162,7 +161,7 @@ func replayPhase(s *result.Scenario, f *result.Finding) string {
 }
 
 // replay returns the command that judges the recording of s again.
-func replay(s *result.Scenario) string {
+func replay(s *Scenario) string {
 	if len(s.Replay) > 0 {
 		words := make([]string, len(s.Replay))
 		for i, w := range s.Replay {
@@ -180,12 +179,12 @@ func replay(s *result.Scenario) string {
 }
 
 // checkCommand returns the command that judges the recording of s again, up to the limit.
-func checkCommand(s *result.Scenario) string {
+func checkCommand(s *Scenario) string {
 	return "rlcheck check " + text.ShellWord(text.Clean(s.TimelinePath)) + " --limit '"
 }
 
 // spanText says on which requests a finding rests, when they were sent, and which rule it breaks.
-func spanText(t *timeline.Timeline, f *result.Finding) string {
+func spanText(t *timeline.Timeline, f *Finding) string {
 	if f.Rule == "" {
 		return requestsText(t, f)
 	}
@@ -194,7 +193,7 @@ func spanText(t *timeline.Timeline, f *result.Finding) string {
 
 // requestsText says on which requests a finding rests and when they were sent. If the recording is at hand,
 // it names the request that was sent first and the one that was answered last.
-func requestsText(t *timeline.Timeline, f *result.Finding) string {
+func requestsText(t *timeline.Timeline, f *Finding) string {
 	where := ""
 	if f.Partition != "" {
 		where = fmt.Sprintf("partition %s: ", f.Partition)
@@ -205,10 +204,10 @@ func requestsText(t *timeline.Timeline, f *result.Finding) string {
 	if first, last := ends(t, f); first != nil {
 		if first == last {
 			return fmt.Sprintf("%s#%d sent %s, first byte %s", where, first.Seq, text.Seconds(first.Sent),
-				result.FirstByte(first))
+				FirstByte(first))
 		}
 		return fmt.Sprintf("%sfirst #%d sent %s, last #%d first byte %s", where, first.Seq,
-			text.Seconds(first.Sent), last.Seq, result.FirstByte(last))
+			text.Seconds(first.Sent), last.Seq, FirstByte(last))
 	}
 	return fmt.Sprintf("%s%s (#%d .. #%d), first sent %s, last first byte %s", where,
 		text.Plural(len(f.Observations), "request"), f.Observations[0], f.Observations[len(f.Observations)-1],
@@ -217,7 +216,7 @@ func requestsText(t *timeline.Timeline, f *result.Finding) string {
 
 // ends returns the observations of the witness of f that were sent first and answered last. nil: t lacks one
 // of its observations.
-func ends(t *timeline.Timeline, f *result.Finding) (first, last *timeline.Observation) {
+func ends(t *timeline.Timeline, f *Finding) (first, last *timeline.Observation) {
 	if t == nil {
 		return nil, nil
 	}
@@ -240,4 +239,20 @@ func ends(t *timeline.Timeline, f *result.Finding) (first, last *timeline.Observ
 		return nil, nil
 	}
 	return first, last
+}
+
+// NeverDenied tells whether s failed, and everything was admitted.
+func (s *Scenario) NeverDenied() bool {
+	c := s.Counts
+	if s.Verdict != Fail || c.Denied > 0 || c.Allowed == 0 || 2*c.Unknown > c.Allowed {
+		return false
+	}
+	for i := range s.Claims {
+		for k := range s.Claims[i].Findings {
+			if s.Claims[i].Findings[k].Kind == OverAdmission {
+				return true
+			}
+		}
+	}
+	return false
 }

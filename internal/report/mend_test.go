@@ -48,19 +48,24 @@ func TestMendOfARecordingCutOutOfTraffic(t *testing.T) {
 // request as the first or last, since it cannot know that.
 func TestSpanTextWithoutARecording(t *testing.T) {
 	s := Failing(t)
+	recording := s.Timeline
+	spanText := func(tl *timeline.Timeline, f *result.Finding) string {
+		s.Timeline, s.Claims[0].Findings = tl, []result.Finding{*f}
+		return s.Failures()[0].Span
+	}
 	f := &s.Claims[0].Findings[0]
 	if got, want := spanText(nil, f),
 		"partition k1: 21 requests (#2 .. #36), first sent 0.002021 s, last first byte "+
 			"0.003247 s; rule AL-UPPER"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := spanText(s.Timeline, f),
+	if got, want := spanText(recording, f),
 		"partition k1: first #2 sent 0.002021 s, last #20 first byte 0.003247 s; rule AL-UPPER"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	other := *f
 	other.Observations = []int{2, 99999} // request numbers of another recording
-	if got, want := spanText(s.Timeline, &other),
+	if got, want := spanText(recording, &other),
 		"partition k1: 2 requests (#2 .. #99999), first sent 0.002021 s, last first byte "+
 			"0.003247 s; rule AL-UPPER"; got != want {
 		t.Errorf("got %q, want %q", got, want)

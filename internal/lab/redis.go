@@ -1,4 +1,4 @@
-package fleet
+package lab
 
 import (
 	"context"
@@ -64,7 +64,7 @@ func RedisScript(client RedisClient, source string) func(keys int, words []any) 
 // It returns an error for a URL of another form, and for a Redis that does not answer within Timeout. Its
 // errors show no password.
 func OpenRedis(url string) (RedisClient, error) {
-	client, err := clientOf(url)
+	client, err := redisClientOf(url)
 	if err != nil {
 		return nil, err
 	}
@@ -117,8 +117,8 @@ const poolSize = 64
 var errURL = errors.New("redis: URL: it is redis://HOST:PORT/DATABASE, rediss://..., " +
 	"redis-cluster://HOST:PORT,HOST:PORT or redis-sentinel://HOST:PORT/MASTER")
 
-// clientOf returns the client for a URL. It does not connect.
-func clientOf(where string) (RedisClient, error) {
+// redisClientOf returns the client for a URL. It does not connect.
+func redisClientOf(where string) (RedisClient, error) {
 	scheme, rest, found := strings.Cut(where, "://")
 	if !found {
 		return nil, errURL
