@@ -12,10 +12,10 @@ import (
 // mostAnnotations is how many annotations of one kind GitHub shows for one step.
 const mostAnnotations = 10
 
-// writeGitHub writes workflow commands, one on each line, that GitHub Actions turns into annotations. It writes
-// an error for each cause of failures that count, a warning for each other cause and for what stayed open, and a
-// notice with the verdict. GitHub shows ten of a kind, so the last one says how many more there are. The step
-// summary has the format markdown.
+// writeGitHub writes workflow commands, one on each line, that GitHub Actions turns into annotations. It
+// writes an error for each cause of failures that count, a warning for each other cause and for what stayed
+// open, and a notice with the verdict. GitHub shows ten of a kind, so the last one says how many more there
+// are. The step summary has the format markdown.
 func writeGitHub(w io.Writer, r *result.Run, o Options) error {
 	clean := cleanRun(r)
 	var errors, warnings []Cause

@@ -62,10 +62,10 @@ type junitMessage struct {
 // wholeScenario names the test case of a verdict that no claim explains.
 const wholeScenario = "verdict"
 
-// writeJUnit writes a test suite for each scenario and a test case for each claim. A failed claim is a failure
-// if its scenario counts, otherwise it is skipped. An inconclusive claim is skipped. It is an error if the
-// scenario is more than informative, and the target was not reached, not set up or not the limited route, or
-// the options demand it.
+// writeJUnit writes a test suite for each scenario and a test case for each claim. A failed claim is a
+// failure if its scenario counts, otherwise it is skipped. An inconclusive claim is skipped. It is an error
+// if the scenario is more than informative, and the target was not reached, not set up or not the limited
+// route, or the options demand it.
 // A claim on what the target never had and did not promise is always skipped. A verdict that no claim
 // explains gets its own case, named "verdict".
 func writeJUnit(w io.Writer, r *result.Run, o Options) error {
