@@ -253,10 +253,6 @@ func inconclusive(out result.Scenario, r result.Reason, detail string) result.Sc
 // loadOptions translates a scenario into options of the load generator.
 func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *endpoints) (load.Options,
 	error) {
-	part, err := partitionOf(s.Partition)
-	if err != nil {
-		return load.Options{}, err
-	}
 	dialled, err := dialled(s, o.Allow, ends)
 	if err = errors.Join(err, CheckSocket(s.Target.UnixSocket, o.Socket)); err != nil {
 		return load.Options{}, err
@@ -264,7 +260,8 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 	opts := load.Options{
 		URL: ends.target, Origin: ends.origin, Method: s.Target.Method, Header: header(s, o),
 		Body:       []byte(s.Target.Body),
-		CostHeader: "X-Cost", Partition: part, Timeout: s.Target.Timeout, TLS: tlsConfig(s, o.TLS),
+		CostHeader: "X-Cost", Partition: partitionOf(s.Partition), Timeout: s.Target.Timeout,
+		TLS:      tlsConfig(s, o.TLS),
 		Classify: classifier(s.Allowed, s.Denied.Status), SilentDenials: s.Denied.Unanswered,
 		DeniedField: s.Denied.Header, DeniedBody: deniedBody(s.Denied.Body), Minted: s.Keys,
 		Told: told(s.Cost), ToldField: s.Cost.Header, Each: int64(max(s.Cost.Each, 1)),
@@ -323,12 +320,15 @@ func told(where scenario.Told) func(timeline.Fields, []byte) (int64, bool) {
 
 // partitionOf says how requests are marked with their client. They are not marked if all clients share one
 // quota.
-func partitionOf(p scenario.Partition) (load.Partition, error) {
+func partitionOf(p scenario.Partition) load.Partition {
 	if p.Kind == scenario.ByNone {
-		return load.Partition{}, nil
+		return load.Partition{}
 	}
-	asked := load.Partition{Kind: string(p.Kind), Name: p.Name, Format: p.Format}
-	return transport.ParsePartition(asked.String())
+	out := load.Partition{Kind: string(p.Kind), Name: p.Name, Format: p.Format}
+	if p.Kind == scenario.ByHeader {
+		out.Name = http.CanonicalHeaderKey(p.Name)
+	}
+	return out
 }
 
 func header(s *scenario.Scenario, o Options) http.Header {

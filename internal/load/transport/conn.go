@@ -215,12 +215,10 @@ func (c *Conn) post(now time.Duration, err error) {
 
 // follow writes a large body from a goroutine.
 func (c *Conn) follow(rest []byte, body chan<- error) {
-	c.t.wg.Add(1)
-	go func() {
-		defer c.t.wg.Done()
+	c.t.wg.Go(func() {
 		_, err := c.nc.Write(rest)
 		body <- err
-	}()
+	})
 }
 
 // serve reads answers until the connection ends.

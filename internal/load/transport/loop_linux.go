@@ -64,19 +64,16 @@ func NewLoop(now func() time.Duration, knocked, handled func()) *Loop {
 }
 
 // Stop ends the loop. Its connections must have been closed, or have left, before. If the loop is borrowed,
-// Stop waits for Return. l may be nil.
+// Stop waits for Return.
 func (l *Loop) Stop() {
-	if l == nil {
-		return
-	}
 	l.ring(stop)
 	<-l.finished
 	l.closeAll()
 }
 
 // Knock makes the loop call knocked. The time until that call is how late the loop reads. It reports false if
-// the loop will not: l may be nil, or stopped.
-func (l *Loop) Knock() bool { return l != nil && l.ring(knock) }
+// the loop is stopped.
+func (l *Loop) Knock() bool { return l.ring(knock) }
 
 // ring writes to the bell, unless the loop is stopped. The pipe always has room, since earlier bytes are read
 // first.
@@ -117,25 +114,17 @@ func (l *Loop) closeAll() {
 }
 
 // Hold keeps the loop from reading until Release. A thread that must not be disturbed calls it; a handler
-// must not. l may be nil.
-func (l *Loop) Hold() {
-	if l != nil {
-		l.turn.Lock()
-	}
-}
+// must not.
+func (l *Loop) Hold() { l.turn.Lock() }
 
 // Release ends a Hold.
-func (l *Loop) Release() {
-	if l != nil {
-		l.turn.Unlock()
-	}
-}
+func (l *Loop) Release() { l.turn.Unlock() }
 
 // Join gives a connection to the loop, which closes nc and uses its own descriptor. It returns nil, and
-// leaves nc as it was, for a connection without a kernel socket (net.Pipe, TLS). l may be nil.
+// leaves nc as it was, for a connection without a kernel socket (net.Pipe, TLS).
 func (l *Loop) Join(nc net.Conn, h LoopHandler) *LoopConn {
 	own, ok := nc.(syscall.Conn)
-	if l == nil || !ok {
+	if !ok {
 		return nil
 	}
 	raw, err := own.SyscallConn()
@@ -183,15 +172,10 @@ func (l *Loop) handle(n int) {
 }
 
 // Borrow makes the goroutine of the loop stand still until Return. The caller reads in its place, with Poll.
-// It reports false if there is no loop. A handler must not call it, nor a goroutine that holds a lock that
-// handlers wait for.
-func (l *Loop) Borrow() bool {
-	if l == nil {
-		return false
-	}
+// A handler must not call it, nor a goroutine that holds a lock that handlers wait for.
+func (l *Loop) Borrow() {
 	l.ring(lend)
 	<-l.lent
-	return true
 }
 
 // Return ends a Borrow.

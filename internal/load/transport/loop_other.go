@@ -29,8 +29,8 @@ func (*Loop) Hold() {}
 // Release does nothing.
 func (*Loop) Release() {}
 
-// Borrow reports false.
-func (*Loop) Borrow() bool { return false }
+// Borrow does nothing.
+func (*Loop) Borrow() {}
 
 // Return does nothing.
 func (*Loop) Return() {}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"unsafe"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // LoopAnswer is an answer of HTTP/1.1 that is whole and alone in a buffer, and whose header has nothing
@@ -15,8 +17,9 @@ type LoopAnswer struct {
 	Record func(name string) bool
 
 	Status int
-	// Fields are the kept fields in the order in which they arrived. A name may be there more than once.
-	Fields []LoopField
+	// Fields are the kept fields in the order in which they arrived, with names in canonical form. A name may
+	// be there more than once.
+	Fields timeline.Fields
 	// KeepAlive is the value of that field; "" for none.
 	KeepAlive string
 	Body      []byte
@@ -25,9 +28,6 @@ type LoopAnswer struct {
 	// length is the length of the body by Content-Length; negative while unknown.
 	length int
 }
-
-// LoopField is one line of a header, with its name in canonical form.
-type LoopField struct{ Name, Value string }
 
 // role is what a field means to Parse.
 type role struct {
@@ -103,7 +103,7 @@ func (a *LoopAnswer) take(line []byte) bool {
 	if !known {
 		r = a.learn(string(line[:colon]))
 	}
-	value := trim(line[colon+1:])
+	value := bytes.TrimSpace(line[colon+1:]) // spaces and tabs: cutLine refuses others
 	switch r.kind {
 	case unusual:
 		return false
@@ -124,20 +124,10 @@ func (a *LoopAnswer) take(line []byte) bool {
 		a.KeepAlive = string(value)
 	}
 	if r.kept {
-		a.Fields = append(a.Fields, LoopField{r.name, unsafe.String(unsafe.SliceData(value), len(value))})
+		text := unsafe.String(unsafe.SliceData(value), len(value))
+		a.Fields = append(a.Fields, timeline.Field{Name: r.name, Value: text})
 	}
 	return true
-}
-
-// trim returns b without spaces and tabs at its ends.
-func trim(b []byte) []byte {
-	for len(b) > 0 && (b[0] == ' ' || b[0] == '\t') {
-		b = b[1:]
-	}
-	for len(b) > 0 && (b[len(b)-1] == ' ' || b[len(b)-1] == '\t') {
-		b = b[:len(b)-1]
-	}
-	return b
 }
 
 // learn finds the role of a field and remembers it.
@@ -153,7 +143,7 @@ func (a *LoopAnswer) learn(name string) role {
 	case "Keep-Alive":
 		r.kind = keepAlive
 	}
-	if !token(name) {
+	if !IsToken(name) {
 		r.kind = unusual
 	}
 	r.kept = a.Record(r.name)
@@ -164,16 +154,6 @@ func (a *LoopAnswer) learn(name string) role {
 		a.known[name] = r
 	}
 	return r
-}
-
-// token tells whether a name consists of letters, digits and dashes.
-func token(name string) bool {
-	for _, c := range []byte(name) {
-		if c != '-' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
-			return false
-		}
-	}
-	return true
 }
 
 // number reads one to six digits.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -62,7 +63,7 @@ func newRequest(o *Options, w Wish) *MessageRequest {
 	method, header := o.Method, o.Header
 	path, query, key := u.EscapedPath(), u.RawQuery, keyOf(o, w)
 	if w.Own != nil {
-		method, header = methodOf(w.Own, method), headerOf(w.Own, header)
+		method, header = cmp.Or(w.Own.Method, method), headerOf(w.Own, header)
 		path, query = pathOf(w.Own, w.Turn, path, query)
 	}
 	v := varied(o, w)
@@ -145,9 +146,9 @@ func (m *message) add(name, value string) { m.fields = append(m.fields, [2]strin
 // addFields adds the fields of every request. It then adds keyed, the lines by which the client names itself.
 // They replace the field called own.
 func (m *message) addFields(header http.Header, host, own string, keyed [][2]string) {
-	m.add("Host", first(header, "Host", host))
-	m.add("User-Agent", first(header, "User-Agent", "rlcheck/1"))
-	m.add("Accept", first(header, "Accept", "*/*"))
+	m.add("Host", cmp.Or(header.Get("Host"), host))
+	m.add("User-Agent", cmp.Or(header.Get("User-Agent"), "rlcheck/1"))
+	m.add("Accept", cmp.Or(header.Get("Accept"), "*/*"))
 	for _, name := range names(header) {
 		if len(keyed) > 0 && name == own {
 			continue
@@ -207,13 +208,6 @@ func (m *message) streamed(scheme string, body []byte) *http2.Request {
 		r.Fields = append(r.Fields, http2.Field{Name: "te", Value: "trailers"})
 	}
 	return r
-}
-
-func first(h http.Header, name, otherwise string) string {
-	if v := h.Get(name); v != "" {
-		return v
-	}
-	return otherwise
 }
 
 // names returns the names of the extra fields in ascending order. Host, User-Agent and Accept are left out:

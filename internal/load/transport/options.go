@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -145,18 +146,12 @@ func (o Options) Complete() (*Options, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
-	if o.Method == "" {
-		o.Method = http.MethodGet
-	}
+	o.Method = cmp.Or(o.Method, http.MethodGet)
 	if o.SpeaksGRPC() {
 		o.asGRPC()
 	}
-	if o.Timeout == 0 {
-		o.Timeout = defaultTimeout
-	}
-	if o.MaxConnections == 0 {
-		o.MaxConnections = DefaultMaxConnections
-	}
+	o.Timeout = cmp.Or(o.Timeout, defaultTimeout)
+	o.MaxConnections = cmp.Or(o.MaxConnections, DefaultMaxConnections)
 	if o.Each = max(o.Each, 1); o.Families == nil {
 		o.Families = &Families{}
 	}
@@ -173,9 +168,7 @@ func (o Options) Complete() (*Options, error) {
 		o.Pacer = PrecisePacer()
 	}
 	o.Pacer = TunedPacer(o.Pacer, runtime.GOMAXPROCS(0), o.Economical)
-	if o.CostHeader != "" {
-		o.CostHeader = http.CanonicalHeaderKey(o.CostHeader)
-	}
+	o.CostHeader = http.CanonicalHeaderKey(o.CostHeader)
 	return &o, nil
 }
 
@@ -210,12 +203,7 @@ func (o *Options) check() error {
 		add(o.Partition.check(o.Origin))
 	}
 	add(o.checkWay())
-	if o.Method != "" && !IsToken(o.Method) {
-		add(fmt.Errorf("method %q: a method is a token such as GET", o.Method))
-	}
-	if o.Method == http.MethodConnect {
-		add(errors.New("method CONNECT: it turns the connection into a tunnel (use another)"))
-	}
+	add(checkMethod(o.Method))
 	add(CheckHeader(o.Header))
 	if o.CostHeader != "" {
 		if err := CheckName(o.CostHeader); err != nil {

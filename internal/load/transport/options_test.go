@@ -2,33 +2,49 @@ package transport
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-func TestParsePartition(t *testing.T) {
-	for _, s := range []string{"header:X-Api-Key", "query:key", "path", "address"} {
-		p, err := ParsePartition(s)
-		if err != nil || p.String() != s {
-			t.Errorf("%s: got %v, %v", s, p, err)
+// partition reads a partition as it is printed: KIND, KIND:NAME or header:NAME: FORMAT.
+func partition(s string) Partition {
+	kind, name, _ := strings.Cut(s, ":")
+	name, format, _ := strings.Cut(name, ": ")
+	return Partition{Kind: kind, Name: name, Format: format}
+}
+
+// TestPartitionsThatCannotBeSent says why; others print what they were read from.
+func TestPartitionsThatCannotBeSent(t *testing.T) {
+	u := must(url.Parse("http://127.0.0.1/"))
+	for s, want := range map[string]string{
+		"": "", "header:X-Api-Key": "", "query:key": "", "path": "", "address": "",
+		"header:Authorization: Bearer {key}": "",
+
+		"form:x":                       "no such kind",
+		"header":                       "field name",
+		"header:a b":                   "field name",
+		"header:A\r\nB":                "field name",
+		"header:x-api-key":             "canonical form",
+		"header:Content-Length":        "frames the message",
+		"header:Authorization: Bearer": "no {key}",
+		"header:X: {key}\r\nY: 1":      "control characters",
+		"query:":                       "no name",
+		"body:":                        "no name",
+		"cookie:":                      "token",
+		"cookie:a b":                   "token",
+	} {
+		p := partition(s)
+		err := p.check(u)
+		if want == "" && (err != nil || p.String() != s) || want != "" && (err == nil ||
+			!strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: got %q, %v, want %q in it", s, p, err, want)
 		}
 	}
-	for s, want := range map[string]string{
-		"":                      "no such kind",
-		"form:x":                "no such kind",
-		"header":                "field name",
-		"header:a b":            "field name",
-		"header:A\r\nB":         "field name",
-		"header:Content-Length": "frames the message",
-		"query:":                "no name",
-		"path:x":                "takes no name",
-		"address:127.0.0.1":     "takes no name",
-	} {
-		if _, err := ParsePartition(s); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: got %v, want %q in it", s, err, want)
-		}
+	if err := partition("address").check(must(url.Parse("http://192.0.2.1/"))); err == nil {
+		t.Error("source addresses for a target far away: no error")
 	}
 }
 

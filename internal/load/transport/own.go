@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -8,14 +9,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
-
-// methodOf returns the method of a phase's requests.
-func methodOf(own *timeline.Request, otherwise string) string {
-	if own.Method != "" {
-		return own.Method
-	}
-	return otherwise
-}
 
 // headerOf returns the extra fields of a phase's requests: the fields of all, with the phase's own in place
 // of them.
@@ -107,24 +100,28 @@ func encoded(path string, put func(b []byte, c byte) []byte) string {
 	return string(b)
 }
 
+// checkMethod tells whether a method can be sent; "" is the usual one.
+func checkMethod(method string) error {
+	switch {
+	case method != "" && !IsToken(method):
+		return fmt.Errorf("method %q: a method is a token such as GET", method)
+	case method == http.MethodConnect:
+		return errors.New("method CONNECT: it turns the connection into a tunnel (use another)")
+	}
+	return nil
+}
+
 // CheckOwn tells whether what a phase sets for its own requests can be sent.
 func CheckOwn(own *timeline.Request) error {
-	switch {
-	case own.Method != "" && !IsToken(own.Method):
-		return fmt.Errorf("method %q: a method is a token such as GET", own.Method)
-	case own.Method == http.MethodConnect:
-		return fmt.Errorf("method CONNECT: it turns the connection into a tunnel (use another)")
-	case own.Path != "" &&
-		(own.Path[0] != '/' ||
-			strings.ContainsFunc(own.Path, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' })):
+	if err := checkMethod(own.Method); err != nil {
+		return err
+	}
+	raw := func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' }
+	if own.Path != "" && (own.Path[0] != '/' || strings.ContainsFunc(own.Path, raw)) {
 		return fmt.Errorf("path %q: a path begins with a slash, and everything but printable ASCII is "+
 			"escaped", own.Path)
 	}
 	for name, v := range own.Header {
-		if name != http.CanonicalHeaderKey(name) {
-			return fmt.Errorf("header %q: a name is kept in canonical form (write %q)", name,
-				http.CanonicalHeaderKey(name))
-		}
 		if err := CheckHeader(http.Header{name: {v}}); err != nil {
 			return err
 		}

@@ -7,8 +7,7 @@ import (
 
 // Reader reads answers on a thread of its own, unless it is borrowed. The borrower reads them with Poll.
 type Reader interface {
-	// Borrow reports false if the reader cannot be borrowed.
-	Borrow() bool
+	Borrow()
 	// Poll reads what has arrived, or waits up to d for the first arrival. It tells whether there was
 	// anything.
 	Poll(d time.Duration) bool
@@ -66,7 +65,8 @@ func (r *pacerReading) Wait(ctx context.Context, clk Clock, due time.Duration, w
 	if now := clk.Now(); r.borrowed && now-due > robbed {
 		r.shun(now)
 	} else if !r.borrowed && now >= r.alone {
-		r.borrowed = r.from.Borrow()
+		r.from.Borrow()
+		r.borrowed = true
 	}
 	if !r.borrowed {
 		return r.precise.Wait(ctx, clk, due, wake)

@@ -3,6 +3,7 @@ package transport
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"net/http"
@@ -15,7 +16,8 @@ import (
 type Partition struct {
 	// Kind is header, address, path, query, cookie or body; "" for none.
 	Kind string
-	// Name is the name of the header field, query parameter, cookie or body field; "" for the other kinds.
+	// Name is the name of the header field, in canonical form, query parameter, cookie or body field; "" for
+	// the other kinds.
 	Name string
 	// Format is the value of a header field in which {key} stands for the name; "" for the name alone.
 	Format string
@@ -35,50 +37,8 @@ const (
 // inFormat stands for the name in a Format.
 const inFormat = "{key}"
 
-// ParsePartition reads header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, body:NAME, address or path.
-// A header field must not frame the message. The error says what is wrong and what to write.
-func ParsePartition(s string) (Partition, error) {
-	const want = `write header:NAME, query:NAME, cookie:NAME, body:NAME, path or address`
-	format := ""
-	kind, name, named := strings.Cut(s, ":")
-	switch kind {
-	case ByAddress, ByPath:
-		if named {
-			return Partition{}, fmt.Errorf("partition %q: %s takes no name (write %q)", s, kind, kind)
-		}
-	case ByHeader:
-		if name, format, named = strings.Cut(name, ":"); named && !strings.Contains(format, inFormat) {
-			return Partition{}, fmt.Errorf("partition %q: the format has no %s", s, inFormat)
-		}
-		format = strings.TrimSpace(format)
-		if err := CheckValue(format); err != nil {
-			return Partition{}, fmt.Errorf("partition %q: %w", s, err)
-		}
-		if err := CheckName(name); err != nil {
-			return Partition{}, fmt.Errorf("partition %q: %w", s, err)
-		}
-		name = http.CanonicalHeaderKey(name)
-	case ByQuery:
-		if name == "" {
-			return Partition{}, fmt.Errorf("partition %q: the query parameter has no name (write query:key)",
-				s)
-		}
-	case ByBody:
-		if name == "" {
-			return Partition{}, fmt.Errorf("partition %q: the field has no name (write body:user)", s)
-		}
-	case ByCookie:
-		if !IsToken(name) {
-			return Partition{}, fmt.Errorf("partition %q: a cookie has an HTTP token for a name (write "+
-				"cookie:session)", s)
-		}
-	default:
-		return Partition{}, fmt.Errorf("partition %q: there is no such kind (%s)", s, want)
-	}
-	return Partition{Kind: kind, Name: name, Format: format}, nil
-}
-
-// String returns what ParsePartition reads; "" for the zero value.
+// String returns header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, body:NAME, address or path; ""
+// for the zero value.
 func (p Partition) String() string {
 	if p.Name == "" {
 		return p.Kind
@@ -97,20 +57,35 @@ func (p Partition) Value(name string) string {
 	return strings.ReplaceAll(p.Format, inFormat, name)
 }
 
-// check tells whether p can be used with the target u.
+// check tells whether p can be used with the target u. A header field must not frame the message.
 func (p Partition) check(u *url.URL) error {
-	if p.Kind == byNone {
-		return nil
+	var err error
+	switch host := u.Hostname(); p.Kind {
+	case byNone, ByPath:
+	case ByAddress:
+		a, _ := netip.ParseAddr(host) // a name has no address
+		if host != "localhost" && !(a.Is4() && a.IsLoopback()) {
+			err = fmt.Errorf("%s: only 127.0.0.0/8 has many source addresses (use a target on 127.0.0.1)",
+				host)
+		}
+	case ByHeader:
+		err = CheckHeader(http.Header{p.Name: {p.Format}})
+		if p.Format != "" && !strings.Contains(p.Format, inFormat) {
+			err = fmt.Errorf("the format has no %s", inFormat)
+		}
+	case ByQuery, ByBody:
+		if p.Name == "" {
+			err = fmt.Errorf("it has no name (write %s:key)", p.Kind)
+		}
+	case ByCookie:
+		if !IsToken(p.Name) {
+			err = errors.New("a cookie has an HTTP token for a name (write cookie:session)")
+		}
+	default:
+		err = errors.New("there is no such kind (write header, query, cookie, body, path or address)")
 	}
-	if _, err := ParsePartition(p.String()); err != nil {
-		return err
-	}
-	if p.Kind != ByAddress || u.Hostname() == "localhost" {
-		return nil
-	}
-	if a, err := netip.ParseAddr(u.Hostname()); err != nil || !a.Is4() || !a.IsLoopback() {
-		return fmt.Errorf("partition address: %s: only 127.0.0.0/8 has many source addresses (use a target "+
-			"on 127.0.0.1)", u.Hostname())
+	if err != nil {
+		return fmt.Errorf("partition %s: %w", p, err)
 	}
 	return nil
 }

@@ -322,14 +322,12 @@ func (t *Transport) dialFor(p *Pool, then func()) {
 	t.opening++
 	p.open++
 	t.open++
-	t.wg.Add(1)
-	go func() {
-		defer t.wg.Done()
+	t.wg.Go(func() {
 		t.connect(p)
 		if then != nil {
 			then()
 		}
-	}()
+	})
 }
 
 // connect dials and gives the connection to p. If the dial fails, the shot that waits longest ends with the

@@ -47,20 +47,30 @@ func (t *Transport) attach(c *Conn) bool {
 	if !plain || c.nc != c.raw || t.o.DeniedField != "" || t.o.marked() > 0 || len(t.o.Body) > MostLoops {
 		return false
 	}
-	t.loops.mu.Lock()
-	most := min(max(1, runtime.GOMAXPROCS(0)/2), mostLoops)
-	if len(t.loops.all) < most {
-		l := &reading{answer: LoopAnswer{Record: t.o.Record}}
-		l.loop = NewLoop(t.clock.Now, t.heard, l.send)
-		t.loops.all = append(t.loops.all, l)
+	if c.loop = t.oneLoop(); c.loop == nil {
+		return false
 	}
-	c.loop = t.loops.all[int(t.opened.Load())%len(t.loops.all)]
-	t.loops.mu.Unlock()
 	if c.held = c.loop.loop.Join(c.raw, c); c.held == nil {
 		return false
 	}
 	c.nc, c.raw = c.held, c.held
 	return true
+}
+
+// oneLoop returns the event loop for the next connection; nil if the system has none.
+func (t *Transport) oneLoop() *reading {
+	t.loops.mu.Lock()
+	defer t.loops.mu.Unlock()
+	if len(t.loops.all) < min(max(1, runtime.GOMAXPROCS(0)/2), mostLoops) {
+		l := &reading{answer: LoopAnswer{Record: t.o.Record}}
+		if l.loop = NewLoop(t.clock.Now, t.heard, l.send); l.loop != nil {
+			t.loops.all = append(t.loops.all, l)
+		}
+	}
+	if len(t.loops.all) == 0 {
+		return nil
+	}
+	return t.loops.all[int(t.opened.Load())%len(t.loops.all)]
 }
 
 // begin starts the reading of a connection. The lock is held.
@@ -164,7 +174,7 @@ func (c *Conn) leave(b []byte, at time.Duration) {
 }
 
 // kept returns the fields of an answer that are kept.
-func (c *Conn) kept(from []LoopField) timeline.Fields {
+func (c *Conn) kept(from timeline.Fields) timeline.Fields {
 	out := c.scratch[:0]
 	for _, f := range from {
 		out = inserted(out, f.Name, f.Value)

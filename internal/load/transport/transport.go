@@ -115,12 +115,10 @@ func (t *Transport) haltLocked(note string) {
 		return
 	}
 	t.Note("%s", note)
-	t.wg.Add(1)
-	go func() {
-		defer t.wg.Done()
+	t.wg.Go(func() {
 		t.stop()
 		t.Purge(nil)
-	}()
+	})
 }
 
 // Abort closes everything. Requests in flight end as interrupted.

@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"cmp"
 	"net"
 	"net/http"
 	"net/url"
@@ -89,7 +90,7 @@ func (v variation) header(all http.Header, u *url.URL) http.Header {
 	case timeline.HostName:
 		more.Set("Host", "rlcheck.invalid")
 	case timeline.HostPort:
-		more.Set("Host", otherPort(first(all, "Host", hostOf(u)), u.Scheme))
+		more.Set("Host", otherPort(cmp.Or(all.Get("Host"), hostOf(u)), u.Scheme))
 	case timeline.Cookie:
 		more.Set("Cookie", strings.Join(append(all.Values("Cookie"), "rlcheck=1"), "; "))
 	case timeline.RealIP:

@@ -49,9 +49,6 @@ const (
 // ErrInterrupted ends a connection that was made after the recording had been interrupted.
 var ErrInterrupted = errors.New("the recording was interrupted")
 
-// forbidden is an error of Options.Guard.
-type forbidden struct{ error }
-
 // handshake is an error of a TLS handshake.
 type handshake struct{ error }
 
@@ -61,12 +58,11 @@ type told struct {
 	error
 }
 
-func (f forbidden) Unwrap() error { return f.error }
 func (h handshake) Unwrap() error { return h.error }
 func (t told) Unwrap() error      { return t.error }
 
 // CauseOfGuard marks an error of Options.Guard, which forbids connections to some addresses.
-func CauseOfGuard(err error) error { return forbidden{err} }
+func CauseOfGuard(err error) error { return told{CauseForbidden, err} }
 
 // CauseOfProxy marks an error of the way to a proxy, or of the tunnel asked of it.
 func CauseOfProxy(err error) error {
@@ -103,8 +99,6 @@ func CauseWord(err error) string {
 		return otherThanHTTP2(silent)
 	case errors.Is(err, ErrInterrupted), errors.Is(err, context.Canceled):
 		return CauseInterrupted
-	case errors.As(err, new(forbidden)):
-		return CauseForbidden
 	case errors.As(err, &dns):
 		return CauseDNS
 	case errors.Is(err, os.ErrDeadlineExceeded), errors.Is(err, context.DeadlineExceeded),
