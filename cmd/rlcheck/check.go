@@ -137,7 +137,15 @@ func checkAll(e *cli.Env, names []string, f checkFlags) error {
 	if err != nil {
 		return err
 	}
-	return cli.Ended(cli.StatusFor(all.worst, false, ""), emitChecked(e, outs, all.run, all.judges))
+	whole := emitChecked(e, outs, all.run, all.run.Scenarios[0].Judgement, func(w io.Writer) {
+		for i := range all.run.Scenarios {
+			writeChecked(e, w, &all.run.Scenarios[i], all.judges[i], len(all.judges) > 1)
+		}
+		if all.run.Hint != nil {
+			fmt.Fprintf(w, "perhaps: %s\n", all.run.Hint.Text)
+		}
+	})
+	return cli.Ended(cli.StatusFor(all.worst, false, ""), whole)
 }
 
 // checked are judged recordings, one scenario each, and what judged them.
@@ -257,26 +265,21 @@ func (f *checkFlags) asJudged(s *result.Scenario, name string) {
 	t.Limits[0].Limit = f.Limit
 }
 
-// emitChecked writes judged recordings in every wanted format. It returns whether all was written.
-func emitChecked(e *cli.Env, outs []cli.Output, r *result.Run, judges []*check.Panel) bool {
-	several := len(judges) > 1
+// emitChecked writes judged recordings in every wanted format. A single one is j in JSON. It returns whether
+// all was written.
+func emitChecked(e *cli.Env, outs []cli.Output, r *result.Run, j *result.Judgement,
+	asText func(io.Writer)) bool {
 	return cli.EmitEach(e, outs, func(w io.Writer, format string) error {
-		s := &r.Scenarios[0]
-		note := result.CacheNote(s.Header.Notes)
 		switch {
 		case format == "text":
-			for i := range r.Scenarios {
-				writeChecked(e, w, &r.Scenarios[i], judges[i], several)
-			}
-			if r.Hint != nil {
-				fmt.Fprintf(w, "perhaps: %s\n", r.Hint.Text)
-			}
+			asText(w)
 			return nil
-		case format == "json" && !several: // it has no place for the note
-			if note != "" {
+		case format == "json" && len(r.Scenarios) == 1:
+			// The document has no place for the note.
+			if note := result.CacheNote(r.Scenarios[0].Header.Notes); note != "" {
 				e.Say.Line(note)
 			}
-			text, err := report.VerdictDocument(s.Judgement)
+			text, err := report.VerdictDocument(j)
 			_, _ = w.Write(text) // in memory
 			return err
 		default:

@@ -4,13 +4,13 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/claim"
-	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -91,35 +91,19 @@ func checkClients(e *cli.Env, name string, f checkFlags) error {
 	}
 	s := clientScenario(name, tl, &f)
 	r.Scenarios, r.Duration = []result.Scenario{s}, time.Since(r.Started)
-	whole := cli.EmitEach(e, outs, func(w io.Writer, format string) error {
-		switch format {
-		case "text":
-			writeClients(w, &s)
-			return nil
-		case "json":
-			j := *s.Judgement
-			j.Claims = s.Claims
-			text, err := report.VerdictDocument(&j)
-			_, _ = w.Write(text) // in memory
-			return err
-		default:
-			return report.Write(w, format, r, cli.ReportOptions(e))
-		}
-	})
+	j := *s.Judgement
+	j.Claims = s.Claims
+	whole := emitChecked(e, outs, r, &j, func(w io.Writer) { writeClients(w, &s) })
 	return cli.Ended(cli.StatusFor(s.Verdict, false, ""), whole)
 }
 
 // readClients reads a recording of clients.
 func readClients(e *cli.Env, name string, f checkFlags) (*timeline.Timeline, error) {
-	in := e.In
-	if name != "-" {
-		file, err := openTimeline(name)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
-		in = file
+	in, name, shut, err := input(e, name)
+	if err != nil {
+		return nil, err
 	}
+	defer shut()
 	read := timeline.Read
 	switch f.Format {
 	case "ndjson":
@@ -153,11 +137,7 @@ func clientScenario(name string, tl *timeline.Timeline, f *checkFlags) result.Sc
 // writeClients prints the claims on clients as text.
 func writeClients(w io.Writer, s *result.Scenario) {
 	for _, c := range s.Claims {
-		word := map[result.Verdict]string{result.Pass: "PASS", result.Fail: "FAIL"}[c.Verdict]
-		if word == "" {
-			word = "INCONCLUSIVE"
-		}
-		fmt.Fprintf(w, "%s  %s: %s\n", word, c.ID, cli.Visible(c.Text))
+		fmt.Fprintf(w, "%s  %s: %s\n", strings.ToUpper(c.Verdict.String()), c.ID, cli.Visible(c.Text))
 		for _, f := range c.Findings {
 			who := "all clients"
 			if f.Partition != "" {

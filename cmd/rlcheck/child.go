@@ -51,8 +51,8 @@ func start(c *exec.Cmd, grace time.Duration, by syscall.Signal) (stop func() err
 	}), ended, nil
 }
 
-// startSelf starts this program with other arguments.
-func startSelf(errw io.Writer, environ []string, args ...string) (stop func() error, err error) {
+// itself returns this program with other arguments.
+func itself(errw io.Writer, environ, args []string) (*exec.Cmd, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -60,6 +60,15 @@ func startSelf(errw io.Writer, environ []string, args ...string) (stop func() er
 	c := exec.Command(self, args...)
 	c.Args[0] = "rlcheck" // whatever the file is called
 	c.Env, c.Stderr = environ, errw
+	return c, nil
+}
+
+// startSelf starts this program with other arguments.
+func startSelf(errw io.Writer, environ []string, args ...string) (stop func() error, err error) {
+	c, err := itself(errw, environ, args)
+	if err != nil {
+		return nil, err
+	}
 	// An agent that is told to end keeps its part of the recording first.
 	stop, _, err = start(c, childEnds, syscall.SIGTERM)
 	return stop, err
@@ -67,13 +76,11 @@ func startSelf(errw io.Writer, environ []string, args ...string) (stop func() er
 
 // Run runs this program with other arguments until it ends, or ctx does.
 func Run(ctx context.Context, out, errw io.Writer, environ []string, args ...string) error {
-	self, err := os.Executable()
+	c, err := itself(errw, environ, args)
 	if err != nil {
 		return err
 	}
-	c := exec.Command(self, args...)
-	c.Args[0] = "rlcheck" // whatever the file is called
-	c.Env, c.Stdout, c.Stderr = environ, out, errw
+	c.Stdout = out
 	stop, ended, err := start(c, 0, syscall.SIGKILL)
 	if err != nil {
 		return err

@@ -36,23 +36,16 @@ func judgeFile(e *cli.Env, names []string, f *checkFlags) (*result.Judgement, ti
 		}
 		return judgeLog(e, files, f)
 	}
-	name, in := names[0], e.In
-	if name != "-" {
-		file, err := openTimeline(name)
-		if err != nil {
-			return nil, timeline.Counts{}, err
-		}
-		defer file.Close()
-		in = file
-	} else {
-		name = "stdin"
+	in, name, shut, err := input(e, names[0])
+	if err != nil {
+		return nil, timeline.Counts{}, err
 	}
+	defer shut()
 	if f.Format != "ndjson" && ours(in) {
 		return nil, timeline.Counts{}, cli.Usagef("%s: the file is a recording of rlcheck, but --format "+
 			"is %s (leave --format out)", name, f.Format)
 	}
-	in, err := recordedLog(e, in, f)
-	if err != nil {
+	if in, err = recordedLog(e, in, f); err != nil {
 		return nil, timeline.Counts{}, err
 	}
 	switch {
@@ -311,6 +304,15 @@ func (f *checkFlags) wants(partition string) bool {
 	}
 	f.found[partition] = true
 	return true
+}
+
+// input opens a recording, or standard input for -. It returns its name in messages. shut closes it.
+func input(e *cli.Env, name string) (in io.Reader, as string, shut func(), err error) {
+	if name == "-" {
+		return e.In, "stdin", func() {}, nil
+	}
+	file, err := openTimeline(name)
+	return file, name, func() { file.Close() }, err
 }
 
 // openTimeline opens a recording.

@@ -84,8 +84,7 @@ func newRootCmd(e *cli.Env) *cobra.Command {
 	addCommands(root, "Laboratory, and more machines:", newServeCmd(e), newProxyCmd(e), newSelftestCmd(e),
 		newAgentCmd(e))
 	root.AddCommand(newVersionCmd(e), newSchemaCmd(e), newRetryAfterCmd(e), newManCmd(e))
-	root.SetHelpCommand(newHelpCmd())
-	root.InitDefaultHelpCmd()
+	settleHelp(root)
 	explainCommands(root)
 	settleCompletion(root)
 	groupFlags(e, root)
@@ -188,29 +187,21 @@ func printVersion(e *cli.Env) {
 	e.Say.Resultf("%s%s %s/%s\n", at, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }
 
-func newHelpCmd() *cobra.Command {
-	return &cobra.Command{
-		Use: "help [COMMAND]",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := unknownCommand(cmd.Root(), args); err != nil {
-				return err
-			}
-			about, _, err := cmd.Root().Find(args)
-			if err != nil {
-				return err
-			}
-			about.InitDefaultHelpFlag()
-			about.InitDefaultVersionFlag()
-			return about.Help()
-		},
-		ValidArgsFunction: func(cmd *cobra.Command, _ []string, _ string) ([]string,
-			cobra.ShellCompDirective) {
-			var names []string
-			for _, c := range cmd.Root().Commands() {
-				names = append(names, c.Name()+"\t"+c.Short)
-			}
-			return names, cobra.ShellCompDirectiveNoFileComp
-		},
+// settleHelp makes `rlcheck help` refuse an unknown command.
+func settleHelp(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	help, _, _ := root.Find([]string{"help"}) // it is there now
+	help.Use, help.Run = "help [COMMAND]", nil
+	help.RunE = func(_ *cobra.Command, args []string) error {
+		if err := unknownCommand(root, args); err != nil {
+			return err
+		}
+		about, _, err := root.Find(args)
+		if err != nil {
+			return err
+		}
+		about.InitDefaultHelpFlag()
+		return about.Help()
 	}
 }
 

@@ -63,9 +63,12 @@ var neverEmpty = []string{"target", "limit", "partition", "redis", "method", "da
 func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 	out, err := f.fields(in)
 	errs := []error{err}
-	if f.method != "" {
-		out = append(out, tree.Setting{Path: "target.method", Value: f.method, Flag: "--method"})
+	say := func(path, value, flag string) {
+		if value != "" {
+			out = append(out, tree.Setting{Path: path, Value: value, Flag: flag})
+		}
 	}
+	say("target.method", f.method, "--method")
 	if f.data != "" {
 		body, err := templateOf(f.data, in)
 		if err != nil {
@@ -74,7 +77,7 @@ func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 		out = append(out, formType,
 			tree.Setting{Path: "target.body", Value: body, Flag: "--data", Secret: true})
 		if f.method == "" && !f.curled {
-			out = append(out, tree.Setting{Path: "target.method", Value: http.MethodPost, Flag: "--data"})
+			say("target.method", http.MethodPost, "--data")
 		}
 	}
 	if f.host != "" {
@@ -85,12 +88,9 @@ func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 		out = append(out, tree.Setting{Path: headerPath, Field: "Host", Value: f.host, Flag: "--host"})
 	}
 	if f.http2 {
-		out = append(out, tree.Setting{Path: "target.protocol", Value: string(scenario.H2), Flag: "--http2"})
+		say("target.protocol", string(scenario.H2), "--http2")
 	}
-	if f.UnixSocket != "" {
-		out = append(out, tree.Setting{Path: "target.unix_socket", Value: tree.Verbatim(f.UnixSocket),
-			Flag: "--unix-socket"})
-	}
+	say("target.unix_socket", tree.Verbatim(f.UnixSocket), "--unix-socket")
 	if f.proxy != "" {
 		out = append(out, tree.Setting{Path: "target.proxy", Value: tree.Verbatim(f.proxy), Flag: "--proxy",
 			Secret: strings.Contains(f.proxy, "@")})
@@ -101,11 +101,9 @@ func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 	if err != nil {
 		errs = append(errs, cli.Usagef("--allowed: %w", err))
 	}
-	if allowed != "" {
-		out = append(out, tree.Setting{Path: "allowed.status", Value: allowed}) // a list has no Flag
-	}
+	say("allowed.status", allowed, "") // a list has no Flag
 	if f.insecure {
-		out = append(out, tree.Setting{Path: "target.insecure", Value: "true", Flag: "--insecure"})
+		say("target.insecure", "true", "--insecure")
 	}
 	return out, errors.Join(errs...)
 }

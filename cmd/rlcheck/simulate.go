@@ -233,17 +233,12 @@ func (t *try) scenario(name string, h timeline.Header) (result.Scenario, error) 
 // eachRequest reads the requests of --from, in the order in which they were sent.
 func eachRequest(e *cli.Env, f *simulateFlags,
 	take func(timeline.Header, *timeline.Observation) error) (timeline.Header, error) {
-	in, name := e.In, "stdin"
-	if f.from != "-" {
-		file, err := openTimeline(f.from)
-		if err != nil {
-			return timeline.Header{}, err
-		}
-		defer file.Close()
-		in, name = file, f.from
-	}
-	in, err := recordedLog(e, in, &f.read)
+	in, name, shut, err := input(e, f.from)
 	if err != nil {
+		return timeline.Header{}, err
+	}
+	defer shut()
+	if in, err = recordedLog(e, in, &f.read); err != nil {
 		return timeline.Header{}, err
 	}
 	var stop error
@@ -387,11 +382,5 @@ func besideLimits(s *result.Scenario, given []string) (limits []timeline.PhaseLi
 	if len(given) == 0 {
 		return limits, ""
 	}
-	one := timeline.PhaseLimit{Limit: given[0]}
-	for _, l := range limits {
-		if one.Phases = append(one.Phases, l.Phases...); len(l.Phases) == 0 {
-			return []timeline.PhaseLimit{{Limit: given[0]}}, ""
-		}
-	}
-	return []timeline.PhaseLimit{one}, ""
+	return inPlaceOf(limits, given[0]), ""
 }

@@ -157,22 +157,15 @@ func readFolder(dir string) ([]scenarioSource, error) {
 }
 
 // builtinNames lists the bundled scenarios, ascending.
-func builtinNames() []string {
-	var names []string
-	entries, _ := fs.ReadDir(scenarios.FS, ".") // an embedded folder is always readable
-	for _, e := range entries {
-		if name, ok := strings.CutSuffix(e.Name(), ".yaml"); ok {
-			names = append(names, name)
-		}
-	}
-	return names
-}
+func builtinNames() []string { return bundledIn("*.yaml") }
 
 // namedOnly returns the bundled scenarios that builtin: alone leaves out, as they take minutes.
-func namedOnly() (names []string) {
-	entries, _ := fs.ReadDir(scenarios.FS, "more") // an embedded folder is always readable
-	for _, e := range entries {
-		names = append(names, strings.TrimSuffix(e.Name(), ".yaml"))
+func namedOnly() []string { return bundledIn("more/*.yaml") }
+
+func bundledIn(pattern string) []string {
+	names, _ := fs.Glob(scenarios.FS, pattern) // an embedded folder is always readable
+	for i, name := range names {
+		names[i] = strings.TrimSuffix(path.Base(name), ".yaml")
 	}
 	return names
 }

@@ -18,15 +18,7 @@ func (f *checkFlags) panel(h timeline.Header) (*check.Panel, error) {
 	limits := h.Judged.Limits
 	switch {
 	case f.Limit != "":
-		one := timeline.PhaseLimit{Limit: f.Limit}
-		for _, l := range limits { // what no limit counts this one does not count either
-			if one.Phases = append(one.Phases, l.Phases...); len(l.Phases) == 0 {
-				one.Phases = nil
-				break
-			}
-		}
-		one.Undecided = chargedTo(limits)
-		limits = []timeline.PhaseLimit{one}
+		limits = inPlaceOf(limits, f.Limit)
 	case len(limits) == 0:
 		return nil, cli.Usagef("check: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
 	}
@@ -34,6 +26,18 @@ func (f *checkFlags) panel(h timeline.Header) (*check.Panel, error) {
 		limits = onlyTo(limits, f.only)
 	}
 	return check.NewPanel(limits, h, f.options(h.Judged))
+}
+
+// inPlaceOf returns one limit in place of several. What no limit counts it does not count either.
+func inPlaceOf(limits []timeline.PhaseLimit, limit string) []timeline.PhaseLimit {
+	one := timeline.PhaseLimit{Limit: limit, Undecided: chargedTo(limits)}
+	for _, l := range limits {
+		if one.Phases = append(one.Phases, l.Phases...); len(l.Phases) == 0 {
+			one.Phases = nil
+			break
+		}
+	}
+	return []timeline.PhaseLimit{one}
 }
 
 // onlyTo leaves out the charges to partitions that are not judged.
