@@ -1,21 +1,20 @@
 package trial
 
 import (
-	"cmp"
 	"fmt"
+	"math"
 	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // Disturbed says how the requests of scenarios that were recorded beside s may have caused its failure.
-// Empty: nothing shows that they did. Clients that are counted apart cannot disturb each other, so something
-// that they share must be shown: one counter that explains all of these recordings, and explains that of s
-// only with the others.
+// Empty: they cannot have. A target may count all clients together, and nobody declared it. So a failure
+// stands only if no counter of any kind, quota and window explains a denial that it rests on, or if what s
+// sent alone explains it.
 //
 //	s        admitted   denied?          one counter of 20: full, since the other scenario
 //	beside   |||||||||||||||||||         used it up meanwhile
@@ -42,170 +41,153 @@ func Disturbed(s *result.Scenario, beside []*result.Scenario) string {
 		return "a recording is too long to be compared with the others"
 	}
 	exact := check.Options{Conformance: result.Exact}
-	if check.Explains(oneClient(all, s, open, false), s.Limit, exact) {
+	if check.Explains(oneClient(all, s, open), s.Limit, exact) {
 		return fmt.Sprintf("one quota for all their clients explains it (%s)", s.Limit)
 	}
 	if len(open) == 0 {
 		return ""
 	}
-	// A counter before the limiter also counts what that denies.
-	for _, before := range []bool{false, true} {
-		union, own := oneClient(all, s, open, before), oneClient(all[:1], s, open, before)
-		if (!before || deniedTogether(all, s)) && (fullBucket(union) || fullWindow(union, own)) {
-			return "one counter for all their clients may have been full at each denial in question"
-		}
+	t := trafficOf(all, s)
+	if !slices.ContainsFunc(s.Findings(), func(f result.Finding) bool { return t.refutes(f, open) }) {
+		return "one counter for all their clients may have been full at each denial in question"
 	}
 	return ""
 }
 
-// deniedTogether tells whether clients of another scenario were denied without a reason, too, whenever those
-// of s were: between the same two admissions, of whomever. A counter for all clients does that while it is
-// full, and chance hardly does.
-//
-//	s        a a     d     a         d: a denial without a reason
-//	beside   a   a   d d     a
-func deniedTogether(all []*result.Scenario, s *result.Scenario) bool {
-	type event struct {
-		at time.Duration
-		of *result.Scenario // nil: an admission
-	}
-	var events []event
-	for _, o := range all {
-		open, later := unexplained(o), o.Timeline.Header.Started.Sub(s.Timeline.Header.Started)
-		for x := range o.Timeline.All() {
-			switch {
-			case x.Outcome == timeline.Allowed && !x.Origin:
-				events = append(events, event{later + x.Sent, nil})
-			case open[x.Seq]:
-				events = append(events, event{later + x.Sent, o})
+// traffic is what a counter for all clients may have counted: the begins and ends of decisions, ascending. It
+// counted what was admitted, at least. It may have counted everything, as one before the limiter does.
+type traffic struct {
+	every, own, admitted span
+	denials              map[int]*timeline.Observation // of s, by their Seq
+	whole                time.Duration
+}
+
+// span is when decisions may have begun, and when they had ended, each ascending.
+type span struct{ from, to []time.Duration }
+
+// within returns how many decisions surely lie in [a, b], at least.
+func (s span) within(a, b time.Duration) int {
+	early, _ := slices.BinarySearch(s.from, a)
+	ended, _ := slices.BinarySearch(s.to, b+1)
+	return max(0, ended-early)
+}
+
+// touching returns how many decisions may lie in [a, b].
+func (s span) touching(a, b time.Duration) int {
+	begun, _ := slices.BinarySearch(s.from, b+1)
+	ended, _ := slices.BinarySearch(s.to, a)
+	return begun - ended
+}
+
+// trafficOf returns the traffic of all recordings, in the time of s.
+func trafficOf(all []*result.Scenario, s *result.Scenario) *traffic {
+	t := &traffic{denials: map[int]*timeline.Observation{}}
+	for _, r := range all {
+		later := r.Timeline.Header.Started.Sub(s.Timeline.Header.Started)
+		t.whole = max(t.whole, later+r.Timeline.End()) - min(0, later)
+		for o := range r.Timeline.All() {
+			if r == s && o.Outcome == timeline.Denied {
+				t.denials[o.Seq] = o
+			}
+			if o.Origin {
+				continue
+			}
+			end := later + o.FirstByte
+			if !o.Answered {
+				end = math.MaxInt64
+			}
+			add := func(to *span) { to.from, to.to = append(to.from, later+o.Sent), append(to.to, end) }
+			add(&t.every)
+			if r == s {
+				add(&t.own)
+			}
+			if o.Outcome == timeline.Allowed {
+				add(&t.admitted)
 			}
 		}
 	}
-	slices.SortFunc(events, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	// Whether clients of s, and of others, were denied without a reason since the last admission.
-	mine, others := false, false
-	for _, e := range append(events, event{}) {
-		switch e.of {
-		case nil:
-			if mine && !others {
+	for _, x := range []*span{&t.every, &t.own, &t.admitted} {
+		slices.Sort(x.from)
+		slices.Sort(x.to)
+	}
+	return t
+}
+
+// refutes tells whether no counter for all clients was full at any denial in question of a finding, unless
+// what its own scenario sent filled it alone.
+func (t *traffic) refutes(f result.Finding, open map[int]bool) bool {
+	denied := false
+	for seq := range f.Members() {
+		if open[seq] {
+			if denied = true; !t.refutesAt(t.denials[seq]) {
 				return false
 			}
-			mine, others = false, false
-		case s:
-			mine = true
-		default:
-			others = true
+		}
+	}
+	return denied
+}
+
+// shortestWindow is the shortest window of products.
+const shortestWindow = time.Second
+
+// refutesAt does so for one denial d. A counter with n units that counts what lies at most w back denies only
+// if n or more lie there. It admits only if less do: so n is over what it surely saw at any admission. A
+// bucket is full where, for some w, more lie within w than a line allows. That line is nowhere below what was
+// admitted within any w, so a bucket is refuted where every w is.
+//
+//	admitted   | | |||| |   |     the most within w: 4
+//	d                     d       only 2 within w before d: no counter with this w denies d
+//
+// A window lasts a second or more, and may begin anywhere. It counts what lies since its beginning, l before
+// d, and admits what follows d until it ends. Of any other span as long as a window, one window admitted at
+// least half. A sliding counter adds a share of the window before. Where a span reaches into that one, the
+// share is at least what the span leaves of a window.
+func (t *traffic) refutesAt(d *timeline.Observation) bool {
+	const step, parts = 1.05, 20
+	var spans, most []float64
+	for x := float64(time.Millisecond); x < 2*step*float64(t.whole); x *= step {
+		w, wide := time.Duration(x), time.Duration(step*x)
+		spans, most = append(spans, x), append(most, t.most(w)-1)
+		last := len(spans) - 1
+		if n, alone := t.before(d, wide); n > most[last] && !alone {
+			return false
+		}
+		sliding := 0.0
+		for i, m := range most {
+			sliding = max(sliding, m*(1-spans[i]/x))
+		}
+		for i := range time.Duration(parts) {
+			if w < shortestWindow {
+				break
+			}
+			l, longer := w/parts*i, wide/parts*(i+1)
+			n, alone := t.before(d, longer)
+			same := t.admitted.within(d.FirstByte-l, d.Sent-longer+w) - 1
+			if n > max(float64(same), math.Floor(most[last]/2)) && !alone {
+				return false
+			}
+			past, alone := t.before(d, longer+wide)
+			if n+float64(w-l)/x*(past-n) > sliding && !alone {
+				return false
+			}
 		}
 	}
 	return true
 }
 
-// fullWindow tells whether a fixed window of a usual length, with any quota, for all clients, explains the
-// admissions and the unexplained denials of union, and not those of the failing scenario alone. Windows that
-// begin anywhere must be short: one long window may end just after any denial.
-func fullWindow(union, own *timeline.Timeline) bool {
-	exact := check.Options{Conformance: result.Exact}
-	explains := func(window time.Duration, align string) bool {
-		l, err := spec.Parse(fmt.Sprintf("fixed-window,rate=1/%s,align=%s", window, align))
-		if err != nil {
-			return false
-		}
-		j, err := check.Judge(union, l, exact)
-		if err != nil || j.Measured.Burst.Empty() || !j.Measured.Burst.HiSet {
-			return false
-		}
-		l[0].Rate.N = max(1, int64(j.Measured.Burst.Lo))
-		return !check.Explains(own, l, exact)
-	}
-	return slices.ContainsFunc([]time.Duration{time.Second, 10 * time.Second, time.Minute, time.Hour},
-		func(window time.Duration) bool {
-			return explains(window, "clock") || union.End() >= 3*window && explains(window, "unknown")
-		})
+// before returns how many requests may have been decided at most w before d. alone: none is of another
+// scenario.
+func (t *traffic) before(d *timeline.Observation, w time.Duration) (n float64, alone bool) {
+	every := t.every.touching(d.Sent-w, d.FirstByte)
+	return float64(every - 1), every == t.own.touching(d.Sent-w, d.FirstByte)
 }
 
-// fullBucket tells whether a bucket of any size and rate, for all clients, may have been empty at each of the
-// unexplained denials, and not with the requests of their own scenario alone. Within w, a bucket admits at
-// most burst + rate w: a line that is nowhere below what was admitted within w. So at a denial, for some w,
-// the line is not above what was admitted within w before it.
-//
-//	admitted   |        .-- the least such line at w: the concave hull of the most within each w
-//	within w   |    .--'  x
-//	           | .-'    x     x: within w before the denial. At the line a bucket may be empty.
-//	           |____________ w
-func fullBucket(union *timeline.Timeline) bool {
-	var denials []*timeline.Observation
-	var from, to []time.Duration // of the admissions
-	for o := range union.All() {
-		switch o.Outcome {
-		case timeline.Denied:
-			denials = append(denials, o)
-		case timeline.Allowed:
-			from, to = append(from, o.Sent), append(to, o.FirstByte)
-		}
-	}
-	slices.Sort(from)
-	slices.Sort(to)
-	const step = 1.02
-	var spans, most []float64
-	for w := float64(time.Millisecond); w < step*float64(union.End()); w *= step {
-		spans, most = append(spans, w), append(most, mostWithin(from, to, time.Duration(w)))
-	}
-	concave(spans, most)
-	for i, w := range spans {
-		denials = slices.DeleteFunc(denials, func(d *timeline.Observation) bool {
-			all, own := before(union, d, time.Duration(step*w))
-			return all+1 > most[i] && own+1 <= most[i]
-		})
-	}
-	return len(denials) == 0
-}
-
-// concave raises y to its least concave majorant over x, which ascends.
-func concave(x, y []float64) {
-	var hull []int
-	for i := range x {
-		for len(hull) > 1 {
-			a, b := hull[len(hull)-2], hull[len(hull)-1]
-			if (y[b]-y[a])*(x[i]-x[a]) > (y[i]-y[a])*(x[b]-x[a]) {
-				break
-			}
-			hull = hull[:len(hull)-1]
-		}
-		hull = append(hull, i)
-	}
-	for k := 1; k < len(hull); k++ {
-		a, b := hull[k-1], hull[k]
-		for i := a + 1; i < b; i++ {
-			y[i] = y[a] + (y[b]-y[a])*(x[i]-x[a])/(x[b]-x[a])
-		}
-	}
-}
-
-// mostWithin returns how many admissions surely were within some span of length w, at least. from and to are
-// when each was sent and answered, both ascending.
-func mostWithin(from, to []time.Duration, w time.Duration) (most float64) {
-	earlier := 0
-	for i, at := range to {
-		for earlier < len(from) && from[earlier] < at-w {
-			earlier++
-		}
-		most = max(most, float64(i+1-earlier))
+// most returns how many admissions surely were within some span of length w, at least.
+func (t *traffic) most(w time.Duration) (most float64) {
+	for _, at := range t.admitted.to {
+		most = max(most, float64(t.admitted.within(at-w, at)))
 	}
 	return most
-}
-
-// before returns how many requests may have been admitted within w before d, and how many of them are of its
-// own scenario.
-func before(union *timeline.Timeline, d *timeline.Observation, w time.Duration) (all, own float64) {
-	for o := range union.All() {
-		if o.Outcome == timeline.Denied || o.Sent > d.FirstByte || o.Answered && o.FirstByte < d.Sent-w {
-			continue
-		}
-		if all++; o.Phase == d.Phase {
-			own++
-		}
-	}
-	return all, own
 }
 
 // unexplained returns the denials of s that its findings on conformance rest on, by their Seq. Empty: there
@@ -243,10 +225,9 @@ func strange(s *result.Scenario, open map[int]bool) (status int) {
 }
 
 // oneClient returns recordings as one, in which all requests are of one client, each in the phase of its
-// scenario. With open, the only denials are those of s: a client's own quota explains the others. A counter
-// before the limiter may have admitted these. What another limit may have decided is unknown.
-func oneClient(all []*result.Scenario, s *result.Scenario, open map[int]bool,
-	before bool) *timeline.Timeline {
+// scenario. With open, the only denials are those of s: a client's own quota explains the others. What
+// another limit may have decided is unknown.
+func oneClient(all []*result.Scenario, s *result.Scenario, open map[int]bool) *timeline.Timeline {
 	out := &timeline.Timeline{Header: s.Timeline.Header}
 	h := &out.Header
 	h.Judged, h.Stalls, h.CompleteFrom = timeline.Terms{}, nil, 0
@@ -265,9 +246,9 @@ func oneClient(all []*result.Scenario, s *result.Scenario, open map[int]bool,
 			one, counted := *o, judgedBy(r, o.Phase)
 			kept := r == s && open[o.Seq] || len(open) == 0 && counted
 			switch {
-			case o.Origin || o.Outcome == timeline.Denied && !kept && !before:
+			case o.Origin || o.Outcome == timeline.Denied && !kept:
 				continue
-			case o.Outcome == timeline.Denied && !kept, o.Outcome == timeline.Allowed && !counted:
+			case o.Outcome == timeline.Allowed && !counted:
 				one.Outcome = timeline.Unknown
 			}
 			one.Partition, one.Phase, one.Done = "all", r.ID, 0
