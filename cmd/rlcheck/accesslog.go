@@ -83,7 +83,7 @@ func LogFormats() string {
 	for _, f := range accesslog.Formats() {
 		names = append(names, string(f))
 	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
+	return text.OneOf(names)
 }
 
 // ReadDenied reads --denied, --allowed and --would-deny. The limiter's own word takes the place of 429.

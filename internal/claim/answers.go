@@ -18,17 +18,17 @@ func (r *Recording) answers(b AnswerBound) result.Claim {
 	lost := Only(asked, func(o *timeline.Observation) bool { return !o.Answered })
 	bad := Only(answered, func(o *timeline.Observation) bool { return !slices.Contains(b.Status, o.Status) })
 	s := fmt.Sprintf("%d of %s of phase %s have status %s", len(answered)-len(bad),
-		text.Plural(len(answered), "answer"), Quote(b.Phase), OneOf(b.Status))
-	chances := result.Of(len(answered), "answers of phase "+Quote(b.Phase)+" whose status was read")
+		text.Plural(len(answered), "answer"), text.Quote(b.Phase), OneOf(b.Status))
+	chances := result.Of(len(answered), "answers of phase "+text.Quote(b.Phase)+" whose status was read")
 	switch {
 	case len(bad) > 0:
 		return result.Settle(id, s, chances, Count(result.AnsweredOtherwise, bad,
 			fmt.Sprintf("%d of %s of phase %s have status %s, expected is %s: %s", len(bad),
-				text.Plural(len(answered), "answer"), Quote(b.Phase),
+				text.Plural(len(answered), "answer"), text.Quote(b.Phase),
 				OneOf(Statuses(bad)), OneOf(b.Status), Seqs(bad))))
 	case r.wentSilent(b.Phase, len(answered), lost):
 		s = fmt.Sprintf("%d of %s of phase %s got no answer (%s), expected is status %s", len(lost),
-			text.Plural(len(answered)+len(lost), "request"), Quote(b.Phase), lost[0].Error,
+			text.Plural(len(answered)+len(lost), "request"), text.Quote(b.Phase), lost[0].Error,
 			OneOf(b.Status))
 		return result.Settle(id, s, chances, Count(result.Unanswered, lost,
 			s+", and all earlier requests were answered: "+Seqs(lost)))

@@ -190,7 +190,6 @@ func (r *Recording) control(all []AttributeExpect, of timeline.Attribute) string
 	return ""
 }
 
-// sidesOf returns the observations of a phase.
 func (r *Recording) sidesOf(phase string) (s sides) {
 	for _, o := range r.sent(phase) {
 		if timeline.IsOtherSide(o.Partition) {

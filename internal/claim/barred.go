@@ -17,9 +17,9 @@ func (r *Recording) barred(phase string) result.Claim {
 	admitted := Only(asked,
 		func(o *timeline.Observation) bool { return o.Answered && o.Outcome == timeline.Allowed })
 	s := fmt.Sprintf("%d of %s of phase %s were admitted, expected none", len(admitted),
-		text.Plural(len(asked), "request"), Quote(phase))
+		text.Plural(len(asked), "request"), text.Quote(phase))
 	chances := result.Of(len(asked)-len(lost),
-		"answers of phase "+Quote(phase)+", whose clients have no quota")
+		"answers of phase "+text.Quote(phase)+", whose clients have no quota")
 	switch {
 	case len(admitted) > 0:
 		return result.Settle(id, s, chances,

@@ -36,7 +36,6 @@ type clientWait struct {
 // gap is how long the server saw the client wait: at least as long as the client did.
 func (w *clientWait) gap() time.Duration { return w.retry.Sent - w.denial.FirstByte }
 
-// length is the stated wait.
 func (w *clientWait) length() time.Duration { return w.wait.due - w.denial.FirstByte }
 
 // early is by how much the retry came too early. It is 0 or negative if it did not.
@@ -47,7 +46,6 @@ func (w *clientWait) early() time.Duration {
 	return w.wait.due - timerSlack - w.retry.Sent
 }
 
-// waits returns the waits of a request.
 func (r *request) waits(c clock) []clientWait {
 	var out []clientWait
 	for i := 1; i < len(r.tries); i++ {
@@ -107,7 +105,6 @@ func came(n int) string {
 	return text.Thousands(n) + " requests with the same method and URL came"
 }
 
-// kept judges whether the stated waits were kept.
 func (s *session) kept() result.Claim {
 	const id = string(result.ClaimClientWaits)
 	n := tally(s.waits, "")

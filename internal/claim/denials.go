@@ -41,9 +41,9 @@ func (r *Recording) countedDenials(b DenialBound) result.Claim {
 		}
 	}
 	s := fmt.Sprintf("%d of %s of phase %s were denied, expected at most %d", len(denials),
-		text.Plural(all, "request"), Quote(b.Phase), b.Max)
+		text.Plural(all, "request"), text.Quote(b.Phase), b.Max)
 	chances := result.Of(max(0, all-unanswered-unclassified-b.Max),
-		fmt.Sprintf("decisions of phase %s beyond %d", Quote(b.Phase), b.Max))
+		fmt.Sprintf("decisions of phase %s beyond %d", text.Quote(b.Phase), b.Max))
 	inconclusive := func(reason result.Reason, text string) result.Claim {
 		return result.Claim{ID: id, Reason: reason, Text: text}
 	}

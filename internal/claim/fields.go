@@ -30,7 +30,6 @@ const (
 	Explanation Group = "explanation"
 )
 
-// group says how one group of fields is judged.
 type group struct {
 	// what names the fields in a sentence. deniedOnly: only denials must have them.
 	what       string
@@ -71,7 +70,7 @@ func named(r *Recording, name Group, id string, bodiless []string) result.Claim 
 	g, known := groups[name]
 	if !known {
 		return result.Claim{ID: id, Reason: result.SetupFailed, Text: "there is no group of fields " +
-			Quote(string(name))}
+			text.Quote(string(name))}
 	}
 	noun, obs := "answer", Only(r.Target, Heard)
 	if g.deniedOnly {
@@ -196,7 +195,6 @@ func readRetryAfter(o *timeline.Observation) (bool, []headers.Problem) {
 	return true, headers.Problems(err)
 }
 
-// readDate reads Date.
 func readDate(o *timeline.Observation) (bool, []headers.Problem) {
 	v, ok := o.Fields.Get("Date")
 	if !ok {

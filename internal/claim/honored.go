@@ -188,14 +188,12 @@ type rival struct {
 // rivals has the rival of each observer.
 type rivals map[int32]rival
 
-// add adds a request.
 func (all rivals) add(o *timeline.Observation) {
 	v := all[o.Observer]
 	v.add(o)
 	all[o.Observer] = v
 }
 
-// add adds a request.
 func (v *rival) add(o *timeline.Observation) {
 	end := DecidedBy(o)
 	if v.costs[0] == 0 || end > v.end {

@@ -32,11 +32,10 @@ func (s shape) String() string {
 	if s.notation == "" {
 		return media
 	}
-	text := media + " with " + s.notation
-	if s.problem != "" {
-		text += " of type " + Quote(s.problem)
+	if s.problem == "" {
+		return media + " with " + s.notation
 	}
-	return text
+	return media + " with " + s.notation + " of type " + text.Quote(s.problem)
 }
 
 // shapeOf reads the shape of a body, as far as the recorder kept it. It says that no body was sent only if

@@ -185,7 +185,6 @@ func slowerThan(most time.Duration, obs []*timeline.Observation, away []stall) i
 	return n
 }
 
-// service is the service time of an answered observation.
 func service(o *timeline.Observation) time.Duration { return o.FirstByte - o.Sent }
 
 // nearestRank returns the rank, from 1 to n, of the quantile q of n values: the smallest k with k >= q*n. A

@@ -76,7 +76,6 @@ func undeclared(quotas []headers.Quota, limit spec.Limit) (odd headers.Quota, ok
 	return headers.Quota{}, true
 }
 
-// limitText says which limit a quota states.
 func limitText(q headers.Quota) string {
 	switch {
 	case !tellsLimit(q):
@@ -90,7 +89,6 @@ func limitText(q headers.Quota) string {
 	}
 }
 
-// limitsOf returns the limits of some quotas in words.
 func limitsOf(quotas []headers.Quota) (out []string) {
 	for _, q := range quotas {
 		if q.HasLimit {

@@ -71,7 +71,6 @@ func byTheClock(p spec.Policy) bool {
 		p.Start == spec.StartUnknown || p.LevelTo > 0
 }
 
-// countsFromDate tells whether o, which states a wait, states it as a date.
 func countsFromDate(o *timeline.Observation) bool { t, _ := Told(o); return t.IsDate }
 
 // wait returns the wait that o states. It must state one.

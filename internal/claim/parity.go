@@ -45,8 +45,8 @@ func (r *Recording) parity(e ParityExpect) result.Claim {
 				findings = append(findings, Count(result.FieldMissing, lacks,
 					fmt.Sprintf("%s is in all %s of phase %s to %s requests (#%d), but missing in %d "+
 						"of %d of phase %s: %s",
-						name, text.Plural(len(like), "answer"), Quote(e.Like),
-						outcome, like[0].Seq, len(lacks), len(mine), Quote(e.Phase),
+						name, text.Plural(len(like), "answer"), text.Quote(e.Like),
+						outcome, like[0].Seq, len(lacks), len(mine), text.Quote(e.Phase),
 						Seqs(lacks))))
 			}
 		}
@@ -55,15 +55,15 @@ func (r *Recording) parity(e ParityExpect) result.Claim {
 			func(o *timeline.Observation) bool { return !slices.Contains(known, o.Status) }); len(bad) > 0 {
 			findings = append(findings, Count(result.AnsweredOtherwise, bad,
 				fmt.Sprintf("%s requests of phase %s are answered %s, those of phase %s %s: %s", outcome,
-					Quote(e.Like), OneOf(known), Quote(e.Phase),
+					text.Quote(e.Like), OneOf(known), text.Quote(e.Phase),
 					OneOf(Statuses(bad)), Seqs(bad))))
 		}
 	}
 	slices.Sort(names)
-	of := fmt.Sprintf("outcomes that both phase %s and phase %s have", Quote(e.Phase),
-		Quote(e.Like))
+	of := fmt.Sprintf("outcomes that both phase %s and phase %s have", text.Quote(e.Phase),
+		text.Quote(e.Like))
 	return result.Settle(id, fmt.Sprintf("%s of phase %s have what those of phase %s have: status, %s",
-		text.Plural(judged, "answer"), Quote(e.Phase), Quote(e.Like),
+		text.Plural(judged, "answer"), text.Quote(e.Phase), text.Quote(e.Like),
 		strings.Join(names, ", ")), result.Chances{Seen: outcomes, Demanded: asked, Of: of}, findings...)
 }
 

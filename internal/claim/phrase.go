@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -49,22 +50,11 @@ func Millis(d time.Duration) string {
 	return fmt.Sprintf("%d.%03d ms", us/1000, us%1000)
 }
 
-// Quote prints text from outside as a Go string in ASCII, cut after 80 bytes.
-func Quote(s string) string {
-	if len(s) > 80 {
-		return strconv.QuoteToASCII(s[:80]) + "..."
-	}
-	return strconv.QuoteToASCII(s)
-}
-
 // OneOf prints 429, 503 or 403.
 func OneOf(statuses []int) string {
 	words := make([]string, len(statuses))
 	for i, s := range statuses {
 		words[i] = strconv.Itoa(s)
 	}
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:len(words)-1], ", ") + " or " + words[len(words)-1]
+	return text.OneOf(words)
 }

@@ -29,7 +29,7 @@ func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
 	for _, q := range quotas {
 		about := string(q.Dialect)
 		if q.Name != "" {
-			about += " " + Quote(q.Name)
+			about += " " + text.Quote(q.Name)
 		}
 		// Without a name, the policy in force may differ from answer to answer.
 		sure := q.Name != "" || onePolicy
@@ -104,7 +104,6 @@ func (j *comparison) quotas(c class) {
 	}
 }
 
-// sortedKeys returns the keys of m, ascending.
 func sortedKeys(m map[string][]*timeline.Observation) []string {
 	var keys []string
 	for k := range m {

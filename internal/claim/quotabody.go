@@ -318,6 +318,6 @@ func (j *Recording) resetConflict(o *timeline.Observation, x member) string {
 	if f == nil {
 		return ""
 	}
-	return fmt.Sprintf("its body says %s: %s, which is %s from its Date (%s)", x.name, Quote(x.value),
+	return fmt.Sprintf("its body says %s: %s, which is %s from its Date (%s)", x.name, text.Quote(x.value),
 		Seconds(q.Reset, time.Second), at.UTC().Format(http.TimeFormat))
 }

@@ -67,7 +67,7 @@ func (j *comparison) unreadable(c class, at []*timeline.Observation) {
 		fmt.Sprintf("Retry-After can be read in all %s of the origin to %s requests (#%d); through the "+
 			"proxy %d of %d cannot be: #%d has %s",
 			text.Plural(len(at), "answer"), c.outcome, at[0].Seq, len(bad), len(has), bad[0].Seq,
-			Quote(v)))
+			text.Quote(v)))
 }
 
 // longer finds waits that are longer than the limit can need, if the origin never states such waits.

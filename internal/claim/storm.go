@@ -25,7 +25,7 @@ func (r *Recording) retried(e StormExpect) result.Claim {
 	admitted := Only(obs, func(o *timeline.Observation) bool { return o.Outcome == timeline.Allowed })
 	refused := Denied(obs)
 	chances := result.Of(len(refused),
-		"denials of phase "+Quote(e.Phase)+", after which clients retried")
+		"denials of phase "+text.Quote(e.Phase)+", after which clients retried")
 	s := fmt.Sprintf("%d of %s admitted with %s, %d in vain", len(admitted),
 		text.Plural(e.Clients, "client"), text.Plural(len(obs), "request"), len(refused))
 	if len(admitted) > 0 {

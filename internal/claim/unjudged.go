@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -20,7 +21,7 @@ func (j *Recording) unjudged(obs []*timeline.Observation) []string {
 			}
 			read[f.Name] = true
 			if headers.Unread(f.Name) {
-				out = append(out, fmt.Sprintf("%s (%s in #%d)", f.Name, Quote(f.Value), o.Seq))
+				out = append(out, fmt.Sprintf("%s (%s in #%d)", f.Name, text.Quote(f.Value), o.Seq))
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -71,7 +72,7 @@ func Told(o *timeline.Observation) (Wait, bool) {
 // String prints Retry-After: 1, or for a date the wait that it means.
 func (t Wait) String() string {
 	if t.IsDate {
-		return "Retry-After: " + Quote(t.raw) + ", " + Seconds(t.For, time.Second) +
+		return "Retry-After: " + text.Quote(t.raw) + ", " + Seconds(t.For, time.Second) +
 			" after its Date"
 	}
 	return cmp.Or(t.field, "Retry-After") + ": " + t.raw

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // family is three fields for one quota. A dialect of such fields is a few rows of families.
@@ -70,7 +71,6 @@ var families = [...]family{
 // field returns the name of the field for Limit, Remaining or Reset.
 func (c *family) field(part string) string { return c.prefix + part + c.suffix }
 
-// threeFields reads a family.
 func (r *reader) threeFields(c *family) {
 	q := Quota{Dialect: c.dialect, Name: c.name, Window: c.window, Units: c.units}
 	limit, remaining, resetName := c.field("Limit"), c.field("Remaining"), c.field("Reset")
@@ -130,7 +130,7 @@ func notSecondsOrEpoch(x reset) (why, mend string) {
 		return "a reset is a whole number of seconds", "round up"
 	case x.form == HTTPDate || x.form == OtherDate:
 		return "a reset is a number of seconds, not a date",
-			"write " + quote(strconv.FormatInt(x.at.Unix(), 10))
+			"write " + text.Quote(strconv.FormatInt(x.at.Unix(), 10))
 	default:
 		return "", ""
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // Layouts of the three forms of an HTTP-date (RFC 9110 section 5.6.7). The zone is the letters GMT, or
@@ -44,7 +46,7 @@ func CheckDate(value string) error {
 func obsoleteDate(field, value string, t time.Time) *Problem {
 	return &Problem{Rule: RAIMF, Field: field, Value: value,
 		Why:  "this form of a date is obsolete, and no sender may use it",
-		Mend: "write " + quote(t.Format(imfFixdate))}
+		Mend: "write " + text.Quote(t.Format(imfFixdate))}
 }
 
 // httpDate parses s and tells whether its form is obsolete. why is "" for a valid date, else the rule that is
@@ -53,7 +55,7 @@ func httpDate(s string) (t time.Time, obsolete bool, why, mend string) {
 	if !strings.HasSuffix(s, "GMT") && !isAsctime(s) {
 		if t, ok := otherDate(s); ok {
 			return t, false, "a date is an IMF-fixdate in GMT, in no other notation",
-				"write " + quote(t.Format(imfFixdate))
+				"write " + text.Quote(t.Format(imfFixdate))
 		}
 		return time.Time{}, false, "a date looks like \"" + exampleDate + "\"", ""
 	}
@@ -76,11 +78,11 @@ func httpDate(s string) (t time.Time, obsolete bool, why, mend string) {
 			return t.Add(leap), layout != imfFixdate, "", ""
 		case weekday(want) != weekday(plain) && isWeekday(weekday(plain)):
 			return time.Time{}, false, "that day is a " + t.Weekday().String(),
-				"write " + quote(t.Format(imfFixdate))
+				"write " + text.Quote(t.Format(imfFixdate))
 		default:
 			return time.Time{}, false,
 				"day, hour, minute and second have two digits and names begin with one capital",
-				"write " + quote(t.Format(imfFixdate))
+				"write " + text.Quote(t.Format(imfFixdate))
 		}
 	}
 	return time.Time{}, false, "a date looks like \"" + exampleDate + "\"", ""

@@ -265,7 +265,6 @@ func scaled(x *big.Rat, unit time.Duration) int64 {
 	return new(big.Int).Quo(y.Num(), y.Denom()).Int64()
 }
 
-// fractionOf returns what x is above whole.
 func fractionOf(x *big.Rat, whole int64) *big.Rat {
 	return new(big.Rat).Sub(x, new(big.Rat).SetInt64(whole))
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // RetryAfter is the value of a Retry-After field (RFC 9110 section 10.2.3).
@@ -128,7 +130,7 @@ func notSeconds(s string) (why, mend string) {
 	case number != s && strings.HasPrefix(s, "-"):
 		return "a wait may not be negative", "write \"0\", or leave the field out"
 	case number != s:
-		return "a wait has no sign", "write " + quote(digits)
+		return "a wait has no sign", "write " + text.Quote(digits)
 	case strings.ContainsAny(unit, "0123456789"):
 		return "a wait is digits only, with nothing between them", ""
 	case unit != "":

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -133,16 +132,13 @@ type Problem struct {
 	Why, Mend string
 }
 
-// quoteMax is the most bytes of a value in the text of an error.
-const quoteMax = 80
-
 // Error returns `field: what: why (mend)`. The value is quoted, so that no control character gets out, and
 // cut after 80 bytes.
 func (p *Problem) Error() string {
 	var b strings.Builder
 	b.WriteString(p.Field)
 	b.WriteString(": ")
-	b.WriteString(quote(p.Value))
+	b.WriteString(text.Quote(p.Value))
 	b.WriteString(": ")
 	b.WriteString(p.Why)
 	if p.Mend != "" {
@@ -159,12 +155,4 @@ func Problems(err error) []Problem {
 		return []Problem{*p}
 	}
 	return nil
-}
-
-// quote returns s as a Go string literal in ASCII, cut after quoteMax bytes.
-func quote(s string) string {
-	if len(s) > quoteMax {
-		return strconv.QuoteToASCII(s[:quoteMax]) + "..."
-	}
-	return strconv.QuoteToASCII(s)
 }

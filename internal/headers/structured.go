@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/dunglas/httpsfv"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // maxSeconds is the first number of seconds that a time.Duration cannot hold.
@@ -55,7 +56,6 @@ func (r *reader) windowOfLimit(p Quota) (found bool) {
 	return found
 }
 
-// told tells whether one of the quotas has this name.
 func told(quotas []Quota, name string) bool {
 	for i := range quotas {
 		if quotas[i].Name == name {
@@ -79,7 +79,7 @@ func (r *reader) join(states, policies []Quota, value string) {
 		}
 		switch {
 		case len(policies) > 0 && !told(policies, q.Name):
-			r.bad(RLName, "RateLimit", value, "RateLimit-Policy has no policy "+quote(q.Name), "")
+			r.bad(RLName, "RateLimit", value, "RateLimit-Policy has no policy "+text.Quote(q.Name), "")
 		case q.HasLimit && q.HasRemaining && q.Remaining > q.Limit:
 			r.bad(RLRLeQ, "RateLimit", value, "r is more than q="+strconv.FormatInt(q.Limit, 10), "")
 		case q.HasReset && q.Window > 0 && q.Reset > q.Window:
@@ -167,7 +167,7 @@ func (r *reader) name(field, value string, item httpsfv.Item) string {
 	case string:
 		return v
 	case httpsfv.Token:
-		r.bad(RPName, field, value, "the name "+quote(string(v))+" is a token, it must be a string",
+		r.bad(RPName, field, value, "the name "+text.Quote(string(v))+" is a token, it must be a string",
 			"write it in double quotes")
 		return string(v)
 	default:

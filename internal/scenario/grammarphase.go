@@ -11,6 +11,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -137,7 +138,7 @@ func checkPhase(d *decoder, n *tree.Node, p *phaseDraft) {
 	what := "a phase of shape " + string(p.Shape)
 	for _, k := range n.Keys {
 		if ofSomeShape(k.Text) && !slices.Contains(s.takes(), k.Text) {
-			d.add(k, tree.Quote(k.Text), what+" takes "+oneOf(s.takes()), "remove it")
+			d.add(k, tree.Quote(k.Text), what+" takes "+text.OneOf(s.takes()), "remove it")
 		} else if p.Quiet() && slices.Contains(sending(p.Shape), k.Text) {
 			d.add(k, tree.Quote(k.Text), what+" sends nothing", "remove it")
 		}

@@ -232,7 +232,7 @@ func choice[V ~string](what string, values ...V) kind[*V] {
 	for i, v := range values {
 		words[i], enum[i] = string(v), string(v)
 	}
-	rule := what + " is " + oneOf(words)
+	rule := what + " is " + text.OneOf(words)
 	return kind[*V]{schema: orVariable(&jsonschema.Schema{Type: "string", Enum: enum}),
 		read: func(d *decoder, n *tree.Node, v *V) {
 			if !d.wants(n, tree.Scalar, rule) {
@@ -299,15 +299,6 @@ func boolean(what string) kind[*bool] {
 				*v = n.Text == "true"
 			}
 		}}
-}
-
-// oneOf lists words for a reader: a, b or c.
-func oneOf(words []string) string {
-	if len(words) < 2 {
-		return strings.Join(words, "")
-	}
-	last := len(words) - 1
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }
 
 // never returns the schema that nothing fits.

@@ -442,7 +442,7 @@ func readWord[W ~string](name string, set func(*Policy, W), words ...W) func(*Po
 		}
 		return &Problem{
 			What: fmt.Sprintf("%s %q", name, value),
-			Why:  name + " is " + strings.Join(known[:len(known)-1], ", ") + " or " + known[len(known)-1],
+			Why:  name + " is " + text.OneOf(known),
 			Mend: text.Suggest(value, known),
 		}
 	}
@@ -459,7 +459,6 @@ func readTime(name string, set func(*Policy, time.Duration)) func(*Policy, strin
 	}
 }
 
-// readTick reads tick=.
 func readTick(p *Policy, value string) *Problem {
 	if _, most, ranged := strings.Cut(value, ".."); ranged {
 		return &Problem{What: fmt.Sprintf("tick %q", value), Why: "a tick is the most that the clock may " +

@@ -108,7 +108,6 @@ func (c Calendar) begin(k int64) time.Duration {
 	}))
 }
 
-// readZone reads zone=NAME.
 func readZone(p *Policy, value string) *Problem {
 	if _, err := zoneOf(value); err != nil || value == "Local" || value == "" {
 		return &Problem{fmt.Sprintf("zone %q", value), "it is no time zone of the IANA database",

@@ -133,8 +133,7 @@ func choice(words ...string) PresetReader {
 				return PresetValue{Text: value}, "", ""
 			}
 		}
-		return PresetValue{}, "it is " + strings.Join(words[:len(words)-1], ", ") + " or " +
-			words[len(words)-1], text.Suggest(value, words)
+		return PresetValue{}, "it is " + text.OneOf(words), text.Suggest(value, words)
 	}
 }
 

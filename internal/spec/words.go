@@ -135,7 +135,6 @@ func (w *PresetWords) value(k PresetKey, name string, read PresetReader, text st
 	w.set(name, v, at)
 }
 
-// set keeps a value.
 func (w *PresetWords) set(name string, v PresetValue, at int) {
 	if w.Has(name) {
 		w.add(name, "it is given twice", "remove one", at)

@@ -119,6 +119,15 @@ func Plural(n int, noun string) string {
 	return Thousands(n) + " " + noun + "s"
 }
 
+// OneOf prints words as alternatives: a, b or c.
+func OneOf(words []string) string {
+	if len(words) < 2 {
+		return strings.Join(words, "")
+	}
+	last := len(words) - 1
+	return strings.Join(words[:last], ", ") + " or " + words[last]
+}
+
 // PerSecond prints a rate with up to two decimals, rounded outwards so that the printed interval holds the
 // measured one.
 func PerSecond(x float64, up bool) string {

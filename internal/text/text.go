@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -81,6 +82,15 @@ func CleanAll(ss []string) []string {
 		out[i] = Clean(s)
 	}
 	return out
+}
+
+// Quote returns s as a Go string literal in ASCII, cut after 80 bytes.
+func Quote(s string) string {
+	const most = 80
+	if len(s) > most {
+		return strconv.QuoteToASCII(s[:most]) + "..."
+	}
+	return strconv.QuoteToASCII(s)
 }
 
 // userInfo matches the user name and password of a text that does not parse as a URL but looks like one.
