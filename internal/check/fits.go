@@ -52,7 +52,6 @@ var ErrUnknownCost = errors.New("the limit admits by the cost of a request, whic
 var ErrFree = errors.New("the limit admits by the cost of a request, which is at least 1 (say " +
 	"charge=completion, or unit=request if it counts requests)")
 
-// needsCosts tells whether p decides by the cost of a request.
 func needsCosts(p spec.Policy) bool {
 	return p.Charge != spec.ChargeCompletion && p.Unit != spec.UnitRequest
 }

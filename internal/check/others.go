@@ -78,7 +78,6 @@ func (c *Case) judgedBeside(partitions []result.PartitionVerdict) {
 	withdraw(partitions, other.Judgement().Partitions)
 }
 
-// failed tells whether the partition fails.
 func failed(v result.PartitionVerdict) bool { return v.Verdict == result.Fail }
 
 // withdraw keeps a failure only where found, the verdicts under the policies of loosen, fails too.

@@ -58,7 +58,6 @@ const (
 // caps are the caps of a stream: heldLimit, wholeLimit and tapeBudget except in tests.
 type caps struct{ held, whole, tapes int }
 
-// partition is one partition of a stream.
 type partition struct {
 	name string
 	seen history.Facts
@@ -88,7 +87,10 @@ func (s *Stream) Observe(o *timeline.Observation) error {
 	if s.err != nil {
 		return s.err
 	}
-	if s.count(o); dropped {
+	if s.counts.Add(o); o.Outcome == timeline.Unknown && o.Answered {
+		s.unclassified++
+	}
+	if dropped {
 		return nil
 	}
 	if s.counts.Sent == s.caps.held+1 {
@@ -156,27 +158,8 @@ func (s *Stream) free(o *timeline.Observation) error {
 	return nil
 }
 
-func (s *Stream) count(o *timeline.Observation) {
-	s.counts.Sent++
-	switch o.Outcome {
-	case timeline.Allowed:
-		s.counts.Allowed++
-	case timeline.Denied:
-		s.counts.Denied++
-	default:
-		s.counts.Unknown++
-		if o.Answered {
-			s.unclassified++
-		}
-	}
-}
-
 // Counts returns the numbers of observations so far.
-func (s *Stream) Counts() timeline.Counts {
-	c := s.counts
-	c.Planned = c.Sent + c.Unsent
-	return c
-}
+func (s *Stream) Counts() timeline.Counts { return s.counts }
 
 // Finish judges what was observed. Nothing may be observed afterwards.
 func (s *Stream) Finish() (*result.Judgement, error) {
@@ -206,7 +189,6 @@ func (s *Stream) Finish() (*result.Judgement, error) {
 	return j, nil
 }
 
-// whole returns all observations.
 func (s *Stream) whole(parts []*partition) *history.Recording {
 	rec := &history.Recording{Header: s.header}
 	for _, st := range parts {

@@ -45,7 +45,6 @@ type probe struct {
 	asked, heard time.Duration
 }
 
-// newProbe returns the probe of an answer.
 func newProbe(asked, heard time.Duration, answer any) (probe, error) {
 	words, _ := answer.([]any)
 	if len(words) < 2 {

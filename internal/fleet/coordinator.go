@@ -69,7 +69,6 @@ func Lead(ctx context.Context, conn Conn, o Options) (*Coordinator, error) {
 
 func (c *Coordinator) now() time.Duration { return time.Since(c.base) }
 
-// renew renews the lease.
 func (c *Coordinator) renew(ctx context.Context) error {
 	asked := c.now()
 	_, err := exchange(ctx, c.conn,

@@ -68,10 +68,8 @@ func exchangeWithin(ctx context.Context, d time.Duration, c Conn, commands ...[]
 	return out, nil
 }
 
-// key returns the name of a key of a run.
 func key(run, what string) string { return Prefix + "{" + run + "}:" + what }
 
-// keyOf returns the name of a key of one recording of a run.
 func keyOf(run, what string, round int) string { return key(run, what) + ":" + strconv.Itoa(round) }
 
 // resultsKey returns the name of the stream with the pieces of a part.
@@ -147,7 +145,6 @@ type Beat struct {
 	Bringing bool `json:"bringing,omitempty"`
 }
 
-// add returns the XADD of a message in JSON.
 func add(stream string, message any) []any {
 	text, err := json.Marshal(message)
 	if err != nil {
@@ -156,7 +153,6 @@ func add(stream string, message any) []any {
 	return []any{"xadd", stream, "*", "m", string(text)}
 }
 
-// entry is one entry of a stream.
 type entry struct {
 	id     string
 	fields map[string]string

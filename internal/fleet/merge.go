@@ -168,7 +168,6 @@ func numbered(s *timeline.Schedule) (planned map[string]bool, free int) {
 	return planned, free
 }
 
-// clockError returns the error of the worst clock.
 func (g *Gathered) clockError() (worst time.Duration) {
 	for i := range g.parts {
 		if p := &g.parts[i]; p.lost == "" {

@@ -148,7 +148,6 @@ func pause(ctx context.Context, d time.Duration) bool {
 // they come.
 type extent struct{ at, len int64 }
 
-// inRow reads some pieces in a row.
 func inRow(s *timeline.Shelf, all []extent) io.Reader {
 	pieces := make([]io.Reader, len(all))
 	for i, x := range all {

@@ -27,7 +27,6 @@ const (
 	fewKeys = 16
 )
 
-// round is one recording of a run.
 type round struct {
 	c     *Coordinator
 	r     Recording
@@ -249,7 +248,6 @@ func (x *round) heardReady(p *part, r report) error {
 	return nil
 }
 
-// ready tells whether all agents are ready.
 func (x *round) ready() bool {
 	for i := range x.g.parts {
 		if x.g.parts[i].ready == nil {

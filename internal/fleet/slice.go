@@ -103,7 +103,6 @@ func hasClients(p *timeline.Phase) bool {
 	return p.Shape == timeline.Closed || p.Shape == timeline.HonorRetryAfter || p.Shape == timeline.Backoff
 }
 
-// arrivals returns the arrivals of a part.
 func (x *dealer) arrivals(p *timeline.Phase, part int) []timeline.Arrival {
 	out := make([]timeline.Arrival, 0, p.Count()/x.of+1)
 	for k, a := range p.All() {

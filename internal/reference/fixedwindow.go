@@ -33,7 +33,6 @@ type windowState struct {
 	open       bool
 }
 
-// newFixedWindow returns the fixed window of p.
 func newFixedWindow(p spec.Policy) *fixedWindow {
 	return &fixedWindow{grid: newGrid(p), quota: p.Rate.N, all: p.Count == spec.CountAll, refresh: p.Refresh}
 }

@@ -27,7 +27,6 @@ type cellState struct {
 	ahead uint64
 }
 
-// newGCRA returns the GCRA of p.
 func newGCRA(p spec.Policy) *gcra {
 	return &gcra{
 		n: uint64(p.Rate.N), per: uint64(p.Rate.Per), limit: uint64(p.Burst) * uint64(p.Rate.Per),

@@ -23,14 +23,12 @@ type leakyBucket struct {
 	all     bool
 }
 
-// levelState holds the level at the time last.
 type levelState struct {
 	last  time.Duration
 	level uint64
 	into  uint64
 }
 
-// newLeakyBucket returns the leaky bucket of p.
 func newLeakyBucket(p spec.Policy) *leakyBucket {
 	return &leakyBucket{
 		leak: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per),
@@ -97,7 +95,6 @@ type queue struct {
 	undelayed uint64
 }
 
-// newQueue returns the queue of p.
 func newQueue(p spec.Policy) queue {
 	p.Burst = p.Full()
 	return queue{newLeakyBucket(p), uint64(p.Undelayed) * uint64(p.Rate.Per)}

@@ -14,7 +14,6 @@ type refill struct {
 	n, batch uint64
 }
 
-// newRefill returns the refill of p.
 func newRefill(p spec.Policy) refill {
 	r := refill{n: uint64(p.Rate.N)}
 	if p.Refill == spec.RefillInterval {

@@ -139,10 +139,8 @@ type part interface {
 // newborn is the state of a partition without requests so far.
 type newborn struct{}
 
-// single is a limiter of one algorithm.
 type single[S comparable] struct{ algorithm algorithm[S] }
 
-// at returns s at the instant at.
 func (l single[S]) at(s State, at time.Duration) S {
 	v, seen := resume[S](s)
 	if !seen {

@@ -33,7 +33,6 @@ type counterState struct {
 	open       bool
 }
 
-// newWindowCounter returns the sliding window counter of p.
 func newWindowCounter(p spec.Policy) *windowCounter {
 	return &windowCounter{grid: newGrid(p), quota: p.Rate.N, all: p.Count == spec.CountAll,
 		rounding: p.Rounding}

@@ -29,7 +29,6 @@ type logState struct {
 	log                  string
 }
 
-// newWindowLog returns the sliding window log of p.
 func newWindowLog(p spec.Policy) *windowLog {
 	w := &windowLog{keep: p.Rate.Per, quota: p.Rate.N, all: p.Count == spec.CountAll}
 	if p.Boundary == spec.Closed {

@@ -30,7 +30,6 @@ type slotState struct {
 	older          string
 }
 
-// newSlottedWindow returns the slotted window of p.
 func newSlottedWindow(p spec.Policy) *slottedWindow {
 	g := newGrid(p)
 	g.window = p.Slot()

@@ -20,14 +20,12 @@ type tokenBucket struct {
 	all     bool
 }
 
-// tokenState holds the tokens at the time last.
 type tokenState struct {
 	last   time.Duration
 	tokens uint64
 	into   uint64
 }
 
-// newTokenBucket returns the token bucket of p.
 func newTokenBucket(p spec.Policy) *tokenBucket {
 	return &tokenBucket{
 		refill: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per),

@@ -190,7 +190,6 @@ func (j *Judgement) Chances() Chances {
 	return back
 }
 
-// one is 1 for true.
 func one(b bool) int {
 	if b {
 		return 1

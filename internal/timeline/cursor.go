@@ -24,7 +24,6 @@ func isSpace(b byte) bool { return b == ' ' || b == '\t' || b == '\r' || b == '\
 // endsValue tells whether a byte may follow a number or a word.
 func endsValue(b byte) bool { return b == ',' || b == '}' || b == ']' || isSpace(b) }
 
-// take skips spaces and the byte b.
 func (c *cursor) take(b byte) bool {
 	c.space()
 	if c.at < len(c.text) && c.text[c.at] == b {
@@ -130,7 +129,6 @@ func stringEnd(text []byte, i int) int {
 	return min(i, len(text)-1)
 }
 
-// member is a member of a JSON object.
 type member struct {
 	name string
 	raw  json.RawMessage

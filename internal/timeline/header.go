@@ -49,7 +49,6 @@ type headerForm struct {
 // startedLayout is RFC 3339 with all nine digits.
 const startedLayout = "2006-01-02T15:04:05.000000000Z07:00"
 
-// newHeaderJSON returns the form of a header in a timeline.
 func newHeaderJSON(h Header) headerJSON {
 	j := headerJSON{Version: timelineVersion, headerForm: headerForm(h)}
 	if !h.Started.IsZero() {

@@ -135,7 +135,6 @@ func (w *JournalWriter) texts(all []string) []string {
 	return out
 }
 
-// line adds a line of JSON.
 func (w *JournalWriter) line(v any) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -136,7 +136,6 @@ func (r *journalReader) keep(o *Observation) {
 	r.kept.Add(o)
 }
 
-// entry reads a request.
 func (r *journalReader) entry(line []byte) {
 	var e JournalEntry
 	if !r.readLine(line, &e.Observation) {

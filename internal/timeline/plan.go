@@ -192,7 +192,6 @@ func (r *planReader) version(all []member) {
 	}
 }
 
-// phase reads the line of a phase.
 func (r *planReader) phase(all []member) {
 	r.closePhase()
 	before := r.problems.count
@@ -208,7 +207,6 @@ func (r *planReader) phase(all []member) {
 	r.schedule.Phases = append(r.schedule.Phases, j.Phase)
 }
 
-// arrival adds an arrival to the last phase.
 func (r *planReader) arrival(o *Observation) {
 	if len(r.schedule.Phases) == 0 {
 		r.add("an arrival before the first phase", "every phase has its line, then its arrivals", "")

@@ -86,7 +86,6 @@ func (l *spoolLast) code(c spoolCoder, o *Observation) {
 	l.sent, l.seq, l.status = o.Sent, o.Seq, o.Status
 }
 
-// spoolWriter appends values to the block of a spool.
 type spoolWriter Spool
 
 func (s *spoolWriter) number(v int64) int64 {

@@ -94,7 +94,6 @@ func lostBefore(tl *timeline.Timeline, out *result.Scenario) (lost time.Duration
 	return lost
 }
 
-// findings returns the findings on conformance.
 func findings(out *result.Scenario) (all []result.Finding) {
 	if out.Judgement == nil {
 		return nil

@@ -67,7 +67,6 @@ func unpriced(tl *timeline.Timeline, s *scenario.Scenario) {
 	}
 }
 
-// costly tells whether a request of tl has a cost.
 func costly(tl *timeline.Timeline) bool {
 	for o := range tl.All() {
 		if o.Cost > 1 {

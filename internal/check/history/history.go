@@ -187,7 +187,6 @@ func (h *History) divide(admitted int) {
 // Known tells whether any request of h has an outcome.
 func (h *History) Known() bool { return len(h.Admitted)+len(h.Denied) > 0 }
 
-// endPossible fills PossibleEnds.
 func (h *History) endPossible() {
 	order := h.AdmittedByEnd
 	if len(h.Possible) != len(h.Admitted) {

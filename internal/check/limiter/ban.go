@@ -159,7 +159,6 @@ func growthOf(p spec.Policy) *growth {
 	return &growth{int64(p.Ban), p.Growth, int64(p.LongestBan())}
 }
 
-// lockout is a ban that surely began within [begun, until].
 type lockout struct{ begun, until, length int64 }
 
 // lockouts returns the bans that surely began, in order, and the instant from which another one may have

@@ -295,7 +295,6 @@ func (c Counter) deniedWindows(h *history.History) (all map[int64]*deniedWindow,
 	return all, anywhere, true
 }
 
-// addAdmitted fills deniedWindow.admitted.
 func (c Counter) addAdmitted(h *history.History, all map[int64]*deniedWindow) {
 	for i := range h.Possible {
 		ev := &h.Possible[i]

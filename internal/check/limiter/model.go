@@ -141,7 +141,6 @@ func (w around) remembers() Traits {
 	return t
 }
 
-// onlyIf returns m if ok, else no state.
 func onlyIf(ok bool, m State) []State {
 	if !ok {
 		return nil

@@ -110,7 +110,6 @@ func (w Grid) begins(from, to int64) []int64 {
 // where it is set: the smaller end goes first.
 type Seat struct{ Lo, Hi, Cost, e int64 }
 
-// after tells whether x is placed after y.
 func (x Seat) after(y Seat) bool {
 	return x.Hi > y.Hi || x.Hi == y.Hi && (x.e > y.e || x.e == y.e && x.Cost > y.Cost)
 }
@@ -293,7 +292,6 @@ func (l *loads) add(k, units int64) {
 	l.units[len(l.units)-1] += units
 }
 
-// in returns the units of window k.
 func (l *loads) in(k int64) int64 {
 	for l.i < len(l.windows) && l.windows[l.i] < k {
 		l.i++

@@ -74,7 +74,6 @@ func (f *frontier) take() []spot {
 	return old
 }
 
-// all appends all branches of f to list.
 func (f *frontier) all(list []*branch) []*branch {
 	for i := range f.spots {
 		list = append(list, f.spots[i].branches...)

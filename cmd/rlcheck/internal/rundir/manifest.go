@@ -154,7 +154,6 @@ func (m *Manifest) write(f *os.File) error {
 	return cli.Cause(err)
 }
 
-// ids returns the ids of the scenarios.
 func (m *Manifest) ids() []string {
 	var out []string
 	for _, p := range m.Scenarios {
@@ -163,7 +162,6 @@ func (m *Manifest) ids() []string {
 	return out
 }
 
-// has tells whether a scenario is one of the run.
 func (m *Manifest) has(id string) bool {
 	return slices.ContainsFunc(m.Scenarios, func(p Planned) bool { return p.ID == id })
 }

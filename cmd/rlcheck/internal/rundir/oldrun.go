@@ -23,7 +23,6 @@ var (
 			`clients\.ndjson|latency\.hlog)$`)
 )
 
-// oldRun is what a folder has of an older run.
 type oldRun struct {
 	// id is the id of the run. Empty: it was ended before it had a report.
 	id string

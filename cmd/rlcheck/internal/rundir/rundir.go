@@ -124,7 +124,6 @@ func (d *Dir) clear(m *Manifest) (replaced string, err error) {
 	return replaced, nil
 }
 
-// begin writes the manifest.
 func (d *Dir) begin(m *Manifest) error {
 	if err := m.write(d.lock); err != nil {
 		return unusable(d.Path, err)
