@@ -43,6 +43,8 @@ type Request struct {
 	// flight, and to those that charge a request when it is complete.
 	Done    time.Time
 	Outcome Outcome
+	// Status is the HTTP status of the answer. It matters only to limits that a success clears (clear=200).
+	Status int
 	// Cost is how many units the request takes from the quota; 0 counts as 1.
 	Cost int64
 }
@@ -80,6 +82,7 @@ func (r *Request) observation(i int, first time.Time) timeline.Observation {
 	o.At = o.Sent
 	if !r.Answered.IsZero() {
 		o.Answered, o.FirstByte, o.Outcome = true, r.Answered.Sub(first), r.Outcome.internal()
+		o.Status = r.Status
 	}
 	if !r.Done.IsZero() {
 		o.Done = r.Done.Sub(first)

@@ -152,7 +152,8 @@ func run(h http.Handler, asks []ask, first int, client string) []rlcheck.Request
 	all.Wait()
 	out := make([]rlcheck.Request, len(asks))
 	for i := range asks {
-		out[i] = rlcheck.Request{Client: client, Sent: asks[i].from, Answered: asks[i].to}
+		out[i] = rlcheck.Request{Client: client, Sent: asks[i].from, Answered: asks[i].to,
+			Status: asks[i].w.Code}
 		switch code := asks[i].w.Code; {
 		case asks[i].gone:
 		case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:

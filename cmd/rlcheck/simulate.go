@@ -206,7 +206,11 @@ func (t *try) decide(h timeline.Header, o *timeline.Observation, answer time.Dur
 	t.counts.Sent++
 	t.counts.Planned++
 	if t.counts.Denied++; d.Allow {
-		x.Outcome, x.Status = timeline.Allowed, 200
+		x.Outcome, x.Status = timeline.Allowed, t.limit.Admission()
+		if t.limit[0].Clears(o.Status) {
+			x.Status = o.Status
+			t.limiter.Clear(o.Partition)
+		}
 		t.counts.Denied--
 		t.counts.Allowed++
 	}

@@ -41,7 +41,7 @@ func WindowsOf(p spec.Policy, h timeline.Header) (w Windows, ok bool) {
 // the partition, ascending by Sent. end is the end of the recording. The list ends where no later window is
 // certain to have begun. nil: p has no such windows, or requests are missing.
 func Openings(p spec.Policy, h timeline.Header, obs []timeline.Observation, end time.Duration) []Span {
-	if !limiter.NeedsPlacement(p) || p.Completes() || p.Refreshes() || p.TTL > 0 ||
+	if !limiter.NeedsPlacement(p) || p.Completes() || p.Refreshes() || p.TTL > 0 || p.Clear > 0 ||
 		h.CompleteFrom > 0 || h.CompleteUntil > 0 {
 		return nil
 	}

@@ -63,6 +63,9 @@ func NewCase(rec *history.Recording, limit spec.Limit, o Options) *Case {
 		alone.Count = spec.CountAdmitted // there is no other policy to deny what it admits
 		limit = spec.Limit{alone}
 	}
+	if limit.Cleared() {
+		rec = livesOf(rec, limit[0])
+	}
 	c := &Case{Rec: rec, declared: limiter.Ticked(limit, rec.Header), O: o, End: int64(rec.Header.Ended)}
 	c.Limit = limiter.Lasting(c.declared)
 	c.Edges = limiter.EdgesOf(rec.Header, c.Limit)
@@ -72,6 +75,15 @@ func NewCase(rec *history.Recording, limit spec.Limit, o Options) *Case {
 	Each(len(c.Parts), func(i int) { c.prepare(c.Parts[i]) })
 	c.Observations = rec.Len()
 	return c
+}
+
+// livesOf divides each partition of a recording at the successes that clear its count.
+func livesOf(rec *history.Recording, p spec.Policy) *history.Recording {
+	out := &history.Recording{Header: rec.Header}
+	for _, part := range rec.Parts {
+		out.Parts = append(out.Parts, part.Lives(p, rec.Header)...)
+	}
+	return out
 }
 
 // prepare makes the histories of a partition.

@@ -25,7 +25,7 @@ const (
 // Partitions that an earlier run may have used (Header.CompleteFrom) are not new. Of these, earlier requests
 // prove nothing.
 func diagnose(rec *history.Recording, limit spec.Limit, j *result.Judgement, o Options) *result.Diagnosis {
-	if j.Verdict != result.Fail || !deniesTooMuch(j) {
+	if j.Verdict != result.Fail || !deniesTooMuch(j) || limit.Cleared() {
 		return nil
 	}
 	one := rec.AsOne()

@@ -104,7 +104,7 @@ const (
 // explain tries the tiers in turn, until one has a limit that surely explains everything. Without one, it
 // returns the first limit that may.
 func (q *inquiry) explain(limit spec.Limit) ([]result.Explanation, string) {
-	if len(limit) != 1 {
+	if len(limit) != 1 || limit.Cleared() {
 		return nil, ""
 	}
 	q.declared = limit[0]

@@ -163,9 +163,9 @@ func randomPolicy(r *rand.Rand) string {
 }
 
 // TestEveryKeyIsDrawn: every key of a SPEC occurs among the random right limiters. Phases are drawn where
-// they place windows, calendars and bans that grow by tests of their own.
+// they place windows, calendars, bans that grow and successes by tests of their own.
 func TestEveryKeyIsDrawn(t *testing.T) {
-	drawn := map[string]bool{"phase": true, "zone": true, "growth": true, "max": true}
+	drawn := map[string]bool{"phase": true, "zone": true, "growth": true, "max": true, "clear": true}
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 2000 {
 		for pair := range strings.SplitSeq(randomPolicy(r), ",") {

@@ -11,6 +11,9 @@ import (
 func (c *Case) Judgement() *result.Judgement {
 	partitions := make([]result.PartitionVerdict, len(c.Parts))
 	Each(len(c.Parts), func(i int) { partitions[i] = c.Verdict(c.Parts[i]) })
+	if c.Limit.Cleared() {
+		partitions = result.Joined(partitions)
+	}
 	if c.O.Shared {
 		c.judgedBeside(partitions)
 	}

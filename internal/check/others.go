@@ -28,6 +28,9 @@ func loosen(limit spec.Limit) (loose spec.Limit, changed bool) {
 
 // loosenForOthers does so for one policy. ok=false: others leave nothing that bounds it.
 func loosenForOthers(p spec.Policy) (loose spec.Policy, ok bool) {
+	if p.Clear > 0 {
+		return p, false
+	}
 	if p.Windowed() && p.Align == spec.AlignFirst &&
 		(!p.Refreshes() || p.Ban > 0 || p.Count != spec.CountAdmitted) {
 		return slidingEquivalent(p)

@@ -99,7 +99,8 @@ func (s *Stream) Observe(o *timeline.Observation) error {
 	st := s.recent
 	if st == nil || st.name != o.Partition {
 		if st = s.partitions[o.Partition]; st == nil {
-			st = &partition{name: strings.Clone(o.Partition), tape: history.Tape{Dones: s.limit.Completes()}}
+			st = &partition{name: strings.Clone(o.Partition)}
+			st.tape.Dones, st.tape.Statuses = s.limit.Completes(), s.limit.Cleared()
 			s.partitions[st.name] = st
 		}
 		s.recent = st

@@ -101,7 +101,7 @@ type counted struct {
 
 // countedIn returns the units of a partition, whose observations ascend by Sent.
 func countedIn(p spec.Policy, obs []timeline.Observation) (s counted) {
-	if !p.Fixed() || p.Refreshes() || p.Slots > 1 || p.Charge == spec.ChargeCompletion {
+	if !p.Fixed() || p.Refreshes() || p.Slots > 1 || p.Clear > 0 || p.Charge == spec.ChargeCompletion {
 		return s
 	}
 	var ends []timeline.Observation

@@ -64,7 +64,8 @@ func (r *Recording) Forgotten(first, second *timeline.Observation, limit spec.Li
 	h := &r.Header
 	// The last request that a policy saw may have come a ban earlier.
 	return slices.ContainsFunc(limit, func(p spec.Policy) bool {
-		return p.TTL > 0 && second.FirstByte-first.Sent+p.LongestBan()+max(h.Tick, p.Tick)+2*h.ClockError+
-			h.Drift(second.FirstByte) >= p.TTL
+		past := second.FirstByte - first.Sent + p.LongestBan() + max(h.Tick, p.Tick) + 2*h.ClockError +
+			h.Drift(second.FirstByte)
+		return p.Clear > 0 || p.TTL > 0 && past >= p.TTL
 	})
 }

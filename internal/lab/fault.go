@@ -66,6 +66,8 @@ type Fault struct {
 	paysDenied bool
 	// price edits the cost of a request.
 	price func(*http.Request, int64) int64
+	// success replaces what a success clears.
+	success func(*Target)
 	// cap tells whether a cap is kept.
 	cap func(Cap) bool
 	// rule tells whether a rule is kept. zeroUnlimited lets through the requests that a rule bars. rawPaths
@@ -213,6 +215,14 @@ func quotaTwo(l spec.Limit) string {
 		}
 	}
 	return ""
+}
+
+// cleared demands a limit that a success clears.
+func cleared(l spec.Limit) string {
+	if l.Cleared() {
+		return ""
+	}
+	return "it needs a limit that a success clears (clear=200..299)"
 }
 
 // untold demands policies that need not be told of completions.

@@ -1,9 +1,11 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"regexp"
 	"slices"
 	"strconv"
@@ -34,6 +36,14 @@ type sight struct {
 	ruled        bool // with the rules of rulesOf
 }
 
+// login sends the right password of a client, "" for that of the session, and returns 1 if it is let in.
+func login(client string) step {
+	return altered(1, func(r *http.Request) {
+		r.Header.Set("X-Password", "right")
+		r.Header.Set("X-Api-Key", cmp.Or(client, r.Header.Get("X-Api-Key")))
+	})
+}
+
 // do is the list of steps of a sight.
 func do(steps ...step) []step { return steps }
 
@@ -44,6 +54,14 @@ var decisionSights = []sight{
 	{fault: "burst-off-by-one", spec: logged, steps: do(burst(30)), right: "10", wrong: "11"},
 	{fault: "burst-off-by-one", spec: "leaky-bucket-queue,rate=10/s,queue=5", steps: do(together(30)),
 		right: "6", wrong: "7"},
+	{fault: "success-uncleared", spec: window + ",clear=200",
+		steps: do(burst(9), login(""), burst(9), login("")),
+		right: "0, 1, 0, 1", wrong: "0, 1, 0, 0"},
+	{fault: "success-unlimited", spec: window + ",clear=200", steps: do(burst(10), login("")), right: "0, 0",
+		wrong: "0, 1"},
+	{fault: "success-clears-all", spec: window + ",clear=200",
+		steps: do(burst(10), login("other"), login("")),
+		right: "0, 1, 0", wrong: "0, 1, 1"},
 	{fault: "burst-one-less", spec: bucket, steps: do(burst(30)), right: "20", wrong: "19"},
 	{fault: "refill-too-fast", spec: bucket, steps: do(burst(20), wait(time.Second), burst(30)),
 		right: "20, 10", wrong: "20, 11"},

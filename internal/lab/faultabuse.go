@@ -3,6 +3,8 @@ package lab
 import (
 	"net/http"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // abuseFaults let a client take more than its limit on purpose: by ids, tokens and accounts of its own
@@ -27,6 +29,11 @@ var abuseFaults = []Fault{
 		return addressKey(r)
 	}},
 	{Name: "login-by-account-only", cap: func(c Cap) bool { return !c.ByAddress }},
+	{Name: "success-unlimited", fits: cleared,
+		unlimited: func(_ *Target, r *http.Request) bool { return success(r) }},
+	{Name: "success-clears-all", fits: cleared, success: func(t *Target) { _ = t.forget() }},
+	{Name: "success-uncleared", success: func(*Target) {},
+		fits: func(l spec.Limit) string { return firstOf(cleared(l), quotaTwo(l)) }},
 	{Name: "global-cap-ignored", cap: func(c Cap) bool { return c.ByAddress || c.Path != "" }},
 	{Name: "route-cap-ignored", cap: func(c Cap) bool { return c.Path == "" }},
 	{Name: "user-limit-ignored",

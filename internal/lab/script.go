@@ -100,6 +100,8 @@ func scriptedPolicy(p spec.Policy) (scripted, error) {
 		return refuse("limit "+p.String(), "there is no script that counts by calendar days")
 	case p.Growth > 0:
 		return refuse("limit "+p.String(), "there is no script whose bans grow")
+	case p.Clear > 0:
+		return refuse("limit "+p.String(), "there is no script whose count is cleared")
 	case p.TTL > 0:
 		return refuse("limit "+p.String(), "there is no script that forgets an idle client early")
 	case p.Rate.Per%time.Microsecond != 0 || p.PhaseFrom%time.Microsecond != 0:

@@ -87,6 +87,13 @@ func (m *Memory) Decide(_ context.Context, key string, cost int64) (Ruling, erro
 		c.flying++
 		r.Complete = func(cost int64) { m.complete(s, c, cost) }
 	}
+	if m.Limit.Cleared() && d.Allow {
+		r.Clear = func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			c.state = m.Limiter.Init()
+		}
+	}
 	if m.Views {
 		r.Views = reference.Views(m.Limiter, c.state, at)
 	}

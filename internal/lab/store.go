@@ -32,6 +32,8 @@ type Ruling struct {
 	// Complete tells the limiter that the admitted request is complete, and what it cost. nil: it need not be
 	// told. It is called once.
 	Complete func(cost int64)
+	// Clear makes the partition a new one, after a success. nil: the limit knows no successes.
+	Clear func()
 	// Views says what each policy has left after the decision. nil: nobody asked (Setup.Views).
 	Views []reference.View
 }

@@ -48,7 +48,8 @@ type Options struct {
 	// StoreFailed is called for every such request, by many goroutines. It may be nil.
 	OnStoreError OnStoreError
 	StoreFailed  func(error)
-	// AllowStatus is the status of an admission, 200 by default. It is 401 for a login whose guess is wrong.
+	// AllowStatus is the status of an admission, 200 by default. It is 401 for a login whose guess is wrong,
+	// and for a Limit that a success with 200 clears. There, a request with "X-Password: right" is a success.
 	AllowStatus int
 	// Owned: a partition is a token, OWNER.NUMBER, and all tokens of an owner are one client.
 	Owned bool
@@ -153,7 +154,7 @@ func complete(o *Options) error {
 		o.Dialect = []Dialect{XRateLimit, RateLimitDraft, RetryAfterField}
 	}
 	o.DenyStatus = cmp.Or(o.DenyStatus, http.StatusTooManyRequests)
-	o.AllowStatus = cmp.Or(o.AllowStatus, http.StatusOK)
+	o.AllowStatus = cmp.Or(o.AllowStatus, o.Limit.Admission())
 	if o.DenyStatus < 200 || o.DenyStatus > 599 {
 		return fmt.Errorf("target: status of a denial %d: a final status is 200 to 599", o.DenyStatus)
 	}
@@ -277,8 +278,8 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if t.fault.drops && !ruling.Allow {
 		panic(http.ErrAbortHandler)
 	}
-	a := &answer{ruling: ruling, cost: cost, now: t.clock.At(), status: t.opts.AllowStatus, target: t,
-		header: w.Header()}
+	a := &answer{ruling: ruling, cost: cost, now: t.clock.At(), status: t.admission(front, r, ruling),
+		target: t, header: w.Header()}
 	if pause == 0 {
 		a.now = ruling.At
 	}
@@ -296,12 +297,29 @@ func (t *Target) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	a.write(w, r)
 }
 
+// success tells whether a request is a login with the right password.
+func success(r *http.Request) bool { return r.Header.Get("X-Password") == "right" }
+
+// admission returns the status of an admitted request. A success clears the count of its client, or what the
+// fault clears.
+func (t *Target) admission(front *Target, r *http.Request, ruling Ruling) int {
+	switch {
+	case ruling.Clear == nil || !success(r):
+		return t.opts.AllowStatus
+	case t.fault.success == nil:
+		ruling.Clear()
+	default:
+		t.fault.success(front)
+	}
+	return int(t.opts.Limit[0].Clear)
+}
+
 // decide asks the decider for the partition of r.
 func (t *Target) decide(r *http.Request, cost int64) (Ruling, error) {
 	key := t.key(r)
 	if t.fault.unlimited != nil && t.fault.unlimited(t, r) {
 		free := reference.Decision{Allow: true, Remaining: t.facts.quota}
-		return Ruling{Decision: free, At: t.clock.At()}, nil
+		return Ruling{Decision: free, At: t.clock.At(), Clear: func() {}}, nil
 	}
 	return t.decider.Decide(r.Context(), key, cost)
 }

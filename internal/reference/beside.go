@@ -50,7 +50,9 @@ func Beside(tl *timeline.Timeline, limits []timeline.PhaseLimit) ([]timeline.Out
 				limiter.answer = max(o.Done-at, 0) // the request is in flight until its recorded answer ends
 				out[i] = timeline.Denied
 				if limiter.Decide(o.Partition, at, cost).Allow {
-					out[i] = timeline.Allowed
+					if out[i] = timeline.Allowed; limit[0].Clears(o.Status) {
+						limiter.Clear(o.Partition)
+					}
 				}
 			})
 		}

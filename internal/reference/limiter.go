@@ -99,6 +99,9 @@ func (l *Simulation) Decide(partition string, at time.Duration, cost int64) Deci
 	return l.DecideFor(partition, at, cost, l.answer)
 }
 
+// Clear makes a partition a new one.
+func (l *Simulation) Clear(partition string) { delete(l.states, partition) }
+
 // DecideFor is Decide for a request whose answer takes another time than that of the others.
 func (l *Simulation) DecideFor(partition string, at time.Duration, cost int64,
 	answer time.Duration) Decision {

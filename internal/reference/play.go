@@ -101,8 +101,7 @@ func (p *player) send(a timeline.Arrival) (timeline.Observation, Decision) {
 		}
 	}
 	o := timeline.Observation{Arrival: a, Sent: a.At, FirstByte: a.At + d.Delay + p.o.Answer,
-		Answered: true, Status: 200,
-		Outcome: timeline.Allowed}
+		Answered: true, Status: p.o.Rule(a.Phase).Limit.Admission(), Outcome: timeline.Allowed}
 	if !d.Allow {
 		o.Outcome, o.Status = timeline.Denied, 429
 		if wait := told(d); wait > 0 {

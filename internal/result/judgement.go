@@ -151,6 +151,27 @@ func Merge(js []*Judgement) *Judgement {
 	return all
 }
 
+// Joined returns verdicts that ascend by partition, with those on several lives of a partition as one.
+func Joined(all []PartitionVerdict) (out []PartitionVerdict) {
+	for i := range all {
+		n, v := len(out)-1, &all[i]
+		if n < 0 || out[n].Partition != v.Partition {
+			out = append(out, *v)
+			continue
+		}
+		p := &out[n]
+		if few := p.Verdict == Inconclusive && p.Reason == TooFew; few || v.Verdict != p.Verdict &&
+			(v.Verdict == Fail || v.Verdict == Inconclusive && v.Reason != TooFew && p.Verdict != Fail) {
+			p.Verdict, p.Reason, p.Detail = v.Verdict, v.Reason, v.Detail
+		}
+		p.Findings, p.Measured = append(p.Findings, v.Findings...), p.Measured.Intersect(v.Measured)
+		p.Judged, p.Asked, p.Tested = p.Judged+v.Judged, p.Asked || v.Asked, p.Tested || v.Tested
+		p.Search.Visited, p.Search.Cap = p.Search.Visited+v.Search.Visited, max(p.Search.Cap, v.Search.Cap)
+		p.Search.Capped = p.Search.Capped || v.Search.Capped
+	}
+	return out
+}
+
 // Chances are what a Pass of j rests on: the clients that a wrong limiter could have admitted too much. At
 // least half of those that were sent more than the limit admits must have been answered. If clients came back
 // after something that may have made the target forget them, a Pass also needs one that shows it, and rests

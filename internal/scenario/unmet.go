@@ -129,6 +129,8 @@ const (
 	TokenBudgets Subject = "token-budgets"
 	TokenLimits  Subject = "token-limits"
 	Reserves     Subject = "reserves"
+	// Successes clear a count.
+	Successes Subject = "successes"
 )
 
 // subjects says of each subject what it is, which limits have it, and one that has it.
@@ -160,6 +162,8 @@ var subjects = []struct {
 	{Reserves, "estimates that are reserved, of a fortieth of the budget or more",
 		"fixed-window,rate=10000/1m,reserve=500,linger=1s",
 		some(func(p spec.Policy) bool { return p.Reserve > 0 && p.Reserve >= p.Full()/40 })},
+	{Successes, "counts that a success clears", "fixed-window,rate=5/10m,align=first,clear=200..299",
+		spec.Limit.Cleared},
 }
 
 // settles tells whether a policy counts the cost of an answer when it is complete.

@@ -53,6 +53,8 @@ var keys = []key{
 	{"max", inRated, readTime("max", func(p *Policy, d time.Duration) { p.BanMost = d })},
 	{"ttl", inRated, readRange("ttl", readDuration,
 		func(p *Policy, from, to time.Duration) { p.TTL, p.TTLTo = from, to })},
+	{"clear", inCharged,
+		readRange("clear", atLeast(200), func(p *Policy, from, to int64) { p.Clear, p.ClearTo = from, to })},
 	{"charge", inCharged, readWord("charge", func(p *Policy, w Charge) { p.Charge = w }, ChargeDecision,
 		ChargeCompletion)},
 	{"reserve", inReserved, readCount("reserve", 1, func(p *Policy, n int64) { p.Reserve = n })},
@@ -112,6 +114,7 @@ func (p Policy) String() string {
 	pair("growth", counts(p.Growth, 0), p.Growth != 0)
 	pair("max", durationText(p.BanMost), p.BanMost != 0)
 	pair("ttl", span(p.TTL, p.TTLTo), p.TTL != 0)
+	pair("clear", counts(p.Clear, p.ClearTo), p.Clear != 0)
 	word("charge", string(p.Charge), string(ChargeDecision))
 	pair("reserve", counts(p.Reserve, 0), p.Reserve != 0)
 	pair("hold", p.holdText(), p.HoldLeast != 0 || p.HoldMost != 0)

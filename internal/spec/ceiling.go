@@ -352,6 +352,7 @@ func (b *builder) checkCharge(in family) {
 	refuse("refill", p.Refill != RefillContinuous, "a bucket refills continuously")
 	refuse("ban", p.Ban != 0, "there is no ban")
 	refuse("ttl", p.TTL != 0, "no partition is forgotten")
+	refuse("clear", true, "no count is cleared")
 	refuse("rate", p.RateTo != 0, "a rate is one value")
 	refuse("burst", p.BurstTo != 0, "a burst is one value")
 	refuse("unit", p.Reserve > 0 && p.Unit == UnitRequest, "and a reserve costs are counted")

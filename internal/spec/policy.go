@@ -178,13 +178,16 @@ type Policy struct {
 	// range, 0: it is one value.
 	Ban, BanTo time.Duration
 	// Growth is how many times longer each ban is than the one before, up to BanMost; 0: all last alike.
-	// Nothing makes the next one shorter again.
+	// Nothing but a success (Clear) makes the next one shorter again.
 	Growth  int64
 	BanMost time.Duration
 	// TTL is how long the state of a partition is kept after its last request, 0: long enough. TTLTo is the
 	// longest of a range, 0: it is one value. A TTL that is too short for the limiter gives an idle partition
 	// a fresh start early.
 	TTL, TTLTo time.Duration
+	// Clear is the lowest status of an answer to a success, an admitted request that makes its partition a
+	// new one: nothing counts any more. 0: none does. ClearTo is the highest, 0 for one value.
+	Clear, ClearTo int64
 	// Charge says when an admitted request is counted. Empty for a Concurrency and a queue.
 	Charge Charge
 	// Reserve are the units that a request takes at its decision. The rest of its cost is taken, or what is
@@ -307,6 +310,11 @@ func (p Policy) Recovery() time.Duration {
 // (reference.Complete).
 func (p Policy) Completes() bool { return p.Algorithm == Concurrency || p.Charge == ChargeCompletion }
 
+// Clears tells whether the status of an answer says that the count of the partition was cleared.
+func (p Policy) Clears(status int) bool {
+	return p.Clear > 0 && p.Clear <= int64(status) && int64(status) <= max(p.Clear, p.ClearTo)
+}
+
 // Asks returns how many units must be left for a request of the cost to be admitted.
 func (p Policy) Asks(cost int64) int64 {
 	switch {
@@ -333,6 +341,17 @@ func (l Limit) Full() int64 {
 
 // Completes tells whether a limiter of l must be told when a request that it admitted is complete.
 func (l Limit) Completes() bool { return slices.ContainsFunc(l, Policy.Completes) }
+
+// Cleared tells whether some successes clear the count of l. It then has one policy.
+func (l Limit) Cleared() bool { return len(l) == 1 && l[0].Clear > 0 }
+
+// Admission returns the status with which a made target admits: 200, or 401 if 200 is a success of l.
+func (l Limit) Admission() int {
+	if len(l) > 0 && l[0].Clears(200) {
+		return 401
+	}
+	return 200
+}
 
 // Refreshes tells whether requests start the open window of p anew.
 func (p Policy) Refreshes() bool { return p.Refresh == RefreshAdmitted || p.Refresh == RefreshAll }

@@ -29,10 +29,14 @@ func Parse(spec string) (Limit, error) {
 		limit = append(limit, policies...)
 		at += len(text) + 1
 	}
-	if len(limit) > 1 && slices.ContainsFunc(limit, func(p Policy) bool { return p.Growth > 0 }) {
-		problems = append(problems, SpecError{Problem{`key "growth"`,
-			"a limit whose bans grow is judged alone, and this one has several parts", ""}, 1})
+	alone := func(key, which string, has func(Policy) bool) {
+		if len(limit) > 1 && slices.ContainsFunc(limit, has) {
+			problems = append(problems, SpecError{Problem{fmt.Sprintf("key %q", key),
+				"a limit " + which + " is judged alone, and this one has several parts", ""}, 1})
+		}
 	}
+	alone("growth", "whose bans grow", func(p Policy) bool { return p.Growth > 0 })
+	alone("clear", "that a success clears", func(p Policy) bool { return p.Clear > 0 })
 	if problems != nil {
 		slices.SortStableFunc(problems, func(a, b SpecError) int { return a.Column - b.Column })
 		return nil, &ParseError{Spec: spec, Problems: problems}

@@ -67,12 +67,14 @@ type Observation struct {
 	Seq      int
 	Outcome  timeline.Outcome
 	Answered bool
+	// Status is kept where a policy asks for it, and 0 otherwise.
+	Status int16
 }
 
 // ObservationOf returns what a judgement needs of o.
 func ObservationOf(o *timeline.Observation) Observation {
 	return Observation{Sent: o.Sent, FirstByte: o.FirstByte, Done: o.Done, Cost: o.Cost, Seq: o.Seq,
-		Outcome: o.Outcome, Answered: o.Answered}
+		Outcome: o.Outcome, Answered: o.Answered, Status: int16(o.Status)}
 }
 
 // Observations returns what a judgement needs of obs.

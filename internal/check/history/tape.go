@@ -19,8 +19,9 @@ type Tape struct {
 	// last is when the last observation was sent, seq is its number.
 	last time.Duration
 	seq  int
-	// Dones: the tape keeps when the last byte of an answer was read. Only some policies ask for it.
-	Dones bool
+	// Dones: the tape keeps when the last byte of an answer was read. Statuses: it keeps what they say. Only
+	// some policies ask for these.
+	Dones, Statuses bool
 	// head and tail are the first and the last piece in memory, size the number of bytes there. Earlier bytes
 	// are in the file.
 	head, tail uint32
@@ -36,10 +37,11 @@ const (
 	tapeNextSeq  = 1 << 4
 	tapeSigned   = 1 << 5 // a difference of times is negative
 	tapeDone     = 1 << 6
+	tapeStatus   = 1 << 7
 )
 
 // tapeMost is the most bytes that one observation takes.
-const tapeMost = 1 + 5*binary.MaxVarintLen64
+const tapeMost = 1 + 6*binary.MaxVarintLen64
 
 // code appends the bytes of an observation to b.
 func (t *Tape) code(b []byte, o *Observation) []byte {
@@ -55,6 +57,9 @@ func (t *Tape) code(b []byte, o *Observation) []byte {
 	}
 	if flags&tapeDone != 0 {
 		b = appendTime(b, rest, flags)
+	}
+	if flags&tapeStatus != 0 {
+		b = binary.AppendUvarint(b, uint64(o.Status))
 	}
 	if flags&tapeOneUnit == 0 {
 		b = binary.AppendVarint(b, o.Cost)
@@ -81,6 +86,9 @@ func (t *Tape) flags(o *Observation) byte {
 	}
 	if t.Dones && o.Answered && o.Done > 0 {
 		flags |= tapeDone
+	}
+	if t.Statuses && o.Status > 0 {
+		flags |= tapeStatus
 	}
 	return flags
 }
@@ -174,12 +182,15 @@ func (p *player) next(rest []byte) []byte {
 	signed := flags&tapeSigned != 0
 	o.Outcome, o.Answered = timeline.Outcome(flags&tapeOutcome), flags&tapeAnswered != 0
 	o.Sent += time.Duration(number(signed))
-	o.FirstByte, o.Done, o.Cost = 0, 0, 1
+	o.FirstByte, o.Done, o.Cost, o.Status = 0, 0, 1, 0
 	if o.Answered {
 		o.FirstByte = o.Sent + time.Duration(number(signed))
 	}
 	if flags&tapeDone != 0 {
 		o.Done = o.FirstByte + time.Duration(number(signed))
+	}
+	if flags&tapeStatus != 0 {
+		o.Status = int16(number(false))
 	}
 	if flags&tapeOneUnit == 0 {
 		o.Cost = number(true)
