@@ -232,7 +232,14 @@ func init() {
 	polite["retry-ms"] = telling(oneWindow, waiting("Retry-After-Ms", ms))
 	polite["retry-ms-long"] = telling(oneWindow, waiting("Retry-After-Ms",
 		func(d time.Duration) string { return ms(d + time.Minute) }))
-	polite["spread"] = telling(oneWindow, waiting("Retry-After", func(d time.Duration) string {
-		return ceil(d + time.Duration(float64(d)*(0.3+0.2*rand.Float64())))
-	}))
+	polite["spread"] = telling(oneWindow, func(h http.Header, w []*window, now time.Time, ok bool) {
+		left, reset := w[0].left(now)
+		if !ok {
+			reset += time.Duration(float64(reset) * (0.3 + 0.2*rand.Float64()))
+			h.Set("Retry-After", ceil(reset))
+		}
+		h.Set("X-RateLimit-Limit", "10")
+		h.Set("X-RateLimit-Remaining", strconv.Itoa(left))
+		h.Set("X-RateLimit-Reset", ceil(reset))
+	})
 }

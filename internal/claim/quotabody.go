@@ -176,7 +176,7 @@ func statusConflict(o *timeline.Observation, x member) string {
 const sinceEpoch = 1e9
 
 // waitConflict compares a wait in a body with Retry-After or, if there is none, with the limit. Either may be
-// rounded to the next second. An instant is not compared.
+// rounded to the next second, and longer by the declared Spread. An instant is not compared.
 func (j *Recording) waitConflict(o *timeline.Observation, x member) string {
 	t, ok := Told(o)
 	n, isNumber := x.number()
@@ -190,8 +190,8 @@ func (j *Recording) waitConflict(o *timeline.Observation, x member) string {
 	if t.IsDate {
 		slack += 2 // its Date is cut to the second and may be old
 	}
-	want := t.For.Seconds()
-	near := func(n float64) bool { return math.Abs(n-want) <= slack }
+	want, spread := t.For.Seconds(), 1+j.RetryAfter.Spread
+	near := func(n float64) bool { return n <= want*spread+slack && want <= n*spread+slack }
 	if near(n) {
 		return ""
 	}

@@ -89,6 +89,9 @@ func (j *Recording) wrongReset(o *timeline.Observation, q headers.Quota, limit, 
 		known = o.Outcome == timeline.Denied && o.Cost == 1 &&
 			(len(limit) == 1 || q.HasRemaining && q.Remaining == 0)
 	}
+	if o.Outcome == timeline.Denied { // it may be the wait of Retry-After
+		most = longer(most, j.RetryAfter.Spread)
+	}
 	told := fmt.Sprintf("#%d (%s, sent %s, first byte %s) states a reset in %s (%s)", o.Seq, o.Outcome,
 		Seconds(o.Sent, time.Millisecond), Seconds(o.FirstByte, time.Millisecond),
 		Seconds(q.Reset, q.Unit), q.Dialect)
