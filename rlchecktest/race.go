@@ -41,7 +41,7 @@ func (c *config) race(build func() http.Handler) (shown, bool) {
 		slices.Contains(c.skip, "race") {
 		return shown{}, false
 	}
-	h, processors := build(), min(racers, max(2, runtime.GOMAXPROCS(0)))
+	h, plain, processors := build(), c.request(), min(racers, max(2, runtime.GOMAXPROCS(0)))
 	var all []rlcheck.Request
 	for round := range wide + narrow*100/(100+quota) {
 		together, places := racers, racers/2
@@ -54,7 +54,7 @@ func (c *config) race(build func() http.Handler) (shown, bool) {
 		}
 		asks := make([]ask, max(0, quota-places)+together)
 		for i := range asks {
-			asks[i] = ask{r: c.request(), w: httptest.NewRecorder()}
+			asks[i] = ask{r: plain.Clone(plain.Context()), w: httptest.NewRecorder()}
 			mark(asks[i].r, client)
 		}
 		one := run(h, asks, len(asks)-together, client)

@@ -222,6 +222,26 @@ func TestAnswersThatStopWhileConnectionsIdleAreNoticed(t *testing.T) {
 	})
 }
 
+// After a pause without a request, those that wait behind idle connections are noticed as soon as ever.
+func TestAnswersThatStopAfterAPauseAreNoticed(t *testing.T) {
+	withThreads(t, 4, func(t *testing.T, o Options) {
+		var arrivals []timeline.Arrival
+		for i, key := range []string{"a", "b", "c", "d", "e", "f", "g", "h"} {
+			one := each(2, 500*time.Millisecond, key, 2*i)
+			if i >= 4 {
+				one[0].At, one[1].At = one[0].At+8*time.Second, one[1].At+8*time.Second
+			}
+			arrivals = append(arrivals, one...)
+		}
+		slices.SortStableFunc(arrivals, func(a, b timeline.Arrival) int { return int(a.At - b.At) })
+		tl := mustRecord(t, schedule(
+			timeline.Phase{Name: "late", Shape: timeline.Constant, Arrivals: arrivals}), o)
+		if c := tl.Counts(); c.Allowed != 16 || c.Unknown != 0 {
+			t.Errorf("got %+v, want all answered", c)
+		}
+	})
+}
+
 // A target that is slow at regular times is not mistaken for one with few threads.
 func TestSlowAnswersAreNotTakenForFewThreads(t *testing.T) {
 	for _, every := range []time.Duration{990, 1040, 1100, 1500, 1540, 2000} {

@@ -29,12 +29,15 @@ type soonest struct {
 // soon tells whether h has such an explanation. It tries a few, from the earliest admissions on: what comes
 // back to a full bucket is lost, so later admissions leave less for what should be denied.
 func soon(h *history.History, lim reference.Limiter) bool {
-	shortest := history.MaxTime
+	shortest, lost := history.MaxTime, []bool{true}
 	for i := range h.All {
 		shortest = min(shortest, h.All[i].End-h.All[i].Start-h.Lag)
+		if h.All[i].Outcome == timeline.Unknown && len(lost) == 1 {
+			lost = append(lost, false)
+		}
 	}
 	for _, late := range []int64{0, shortest >> 6, shortest >> 4, shortest >> 2} {
-		for _, lost := range []bool{true, false} {
+		for _, lost := range lost {
 			if (&soonest{h: h, limiter: lim, lost: lost, late: max(late, 0)}).found() {
 				return true
 			}

@@ -26,6 +26,8 @@ const (
 	relieved = 100 * time.Millisecond
 	// listens is how often relieve looks while requests wait.
 	listens = 25 * time.Millisecond
+	// dormant is how often it looks while no request is in flight. The next one wakes it.
+	dormant = time.Hour
 )
 
 // relief closes idle connections while requests wait. It belongs to one goroutine.
@@ -49,7 +51,7 @@ type relief struct {
 
 // relieve looks for requests that wait, until ctx ends.
 func (t *Transport) relieve(ctx context.Context) {
-	x := relief{moved: -relieved}
+	x, calm := relief{moved: -relieved}, false // calm: nothing woke it from the last rest
 	for ctx.Err() == nil {
 		d := listens
 		if x.held == nil && x.waiting == nil && t.waiting(0) == nil { // what comes has not waited
@@ -57,13 +59,37 @@ func (t *Transport) relieve(ctx context.Context) {
 			if t.released.Load() {
 				d = hushGate
 			}
+			if t.rests.Store(calm); calm && t.nothingFlies() {
+				d = dormant
+			}
 		}
-		Rest(ctx, d, t.opens)
+		calm = Rest(ctx, d, t.wakes)
+		t.rests.Store(false)
 		if t.released.Load() {
 			t.unburden(t.waiting(hushGate))
 			continue
 		}
 		x.look(t)
+	}
+}
+
+// nothingFlies tells that no request has a connection.
+func (t *Transport) nothingFlies() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for c := range t.live {
+		if c.inflight.Load() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// carries gives a request to its connection, and wakes relieve.
+func (t *Transport) carries(c *Conn, s *Shot) {
+	c.inflight.Store(s)
+	if t.rests.Load() {
+		t.wake()
 	}
 }
 

@@ -74,7 +74,7 @@ func (t *Transport) place(s *Shot) {
 	s.state.Store(taken)
 	t.shed(s.Pool)
 	if c := t.take(s.Pool); c != nil {
-		c.inflight.Store(s)
+		t.carries(c, s)
 		t.stock(s.Pool)
 		t.mu.Unlock()
 		c.send(s)
@@ -157,7 +157,7 @@ func (t *Transport) Release(c *Conn) {
 		p.waiting = p.waiting[1:]
 		t.hungry--
 		c.idleSince = t.clock.Now()
-		c.inflight.Store(s)
+		t.carries(c, s)
 		t.mu.Unlock()
 		c.send(s)
 		return
@@ -195,7 +195,7 @@ func (t *Transport) Resend(c *Conn, s *Shot) {
 		return
 	}
 	s.state.Store(taken)
-	c.inflight.Store(s)
+	t.carries(c, s)
 	if c.held != nil && c.br == nil { // the caller is its event loop
 		c.loop.next = append(c.loop.next, Loaded{c, s})
 		return

@@ -35,10 +35,10 @@ type Transport struct {
 	connections
 
 	// frugal tells that no connection is left idle. released tells that the last gate of the current phase is
-	// open. alone tells that each request of the phase has its own connection.
-	frugal, released, alone atomic.Bool
-	// opens wakes relieve when released is set.
-	opens chan struct{}
+	// open. alone tells that each request of the phase has its own connection. rests tells that relieve waits.
+	frugal, released, alone, rests atomic.Bool
+	// wakes ends the waiting of relieve.
+	wakes chan struct{}
 	wg    sync.WaitGroup
 }
 
@@ -74,7 +74,7 @@ func New(ctx context.Context, o *Options, clock Clock, partitions []string, j *J
 		numbers: map[string]int{},
 		pools:   map[poolKey]*Pool{},
 		live:    map[*Conn]struct{}{},
-		fields:  newFieldStore(), opens: make(chan struct{}, 1),
+		fields:  newFieldStore(), wakes: make(chan struct{}, 1),
 		noteBook: &noteBook{words: map[string]bool{}, protocols: map[string]bool{}},
 	}
 	t.dialer = dialer{o, t.noteBook}

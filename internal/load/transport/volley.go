@@ -55,7 +55,7 @@ func (t *Transport) reserve(s *Shot) *Conn {
 	}
 	s.tried = t.clock.Now()
 	s.state.Store(taken)
-	c.inflight.Store(s)
+	t.carries(c, s)
 	return c
 }
 
@@ -134,8 +134,13 @@ func (t *Transport) Disarm(ready []Loaded) {
 // for one.
 func (t *Transport) Released() {
 	t.released.Store(true)
+	t.wake()
+}
+
+// wake lets relieve look now.
+func (t *Transport) wake() {
 	select {
-	case t.opens <- struct{}{}:
+	case t.wakes <- struct{}{}:
 	default:
 	}
 }
