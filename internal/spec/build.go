@@ -3,7 +3,6 @@ package spec
 import (
 	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -12,116 +11,6 @@ import (
 
 // Pair is one key and its value as text.
 type Pair struct{ Key, Value string }
-
-// key is one key of a SPEC: the algorithms for which it has a meaning, and how its value is read.
-type key struct {
-	name string
-	in   family
-	read func(p *Policy, value string) *Problem
-}
-
-// keys are all keys, in the order in which SPECs are printed.
-var keys = []key{
-	{"rate", inRated, readRate},
-	{"limit", inConcurrency,
-		readRange("limit", atLeast(1), func(p *Policy, from, to int64) { p.Rate.N, p.RateTo = from, to })},
-	{"burst", inBuckets,
-		readRange("burst", atLeast(1), func(p *Policy, from, to int64) { p.Burst, p.BurstTo = from, to })},
-	{"queue", inQueue, readRange("queue", atLeast(0), setQueue)},
-	{"undelayed", inQueue, readCount("undelayed", 0, func(p *Policy, n int64) { p.Undelayed = n })},
-	{"start", inBuckets | inQueue, readStart},
-	{"phase", inWindows, readPhase},
-	{"align", inWindows, readWord("align", func(p *Policy, w Align) { p.Align = w }, AlignClock, AlignFirst,
-		AlignUnknown, AlignShared)},
-	{"zone", inFixedWindow, readZone},
-	{"slots", inFixedWindow, readCount("slots", 1, func(p *Policy, n int64) { p.Slots = n })},
-	{"refresh", inFixedWindow, readWord("refresh", func(p *Policy, w Refresh) { p.Refresh = w },
-		RefreshNone, RefreshAdmitted, RefreshAll)},
-	{"count", inBuckets | inWindows | inLog, readWord("count", func(p *Policy, w Count) { p.Count = w },
-		CountAdmitted, CountAll, CountOwn)},
-	{"refill", inTokenBucket | inLeakyBucket, readWord("refill", func(p *Policy, w Refill) { p.Refill = w },
-		RefillContinuous, RefillInterval)},
-	{"fill", inTokenBucket | inLeakyBucket, readCount("fill", 1, func(p *Policy, n int64) { p.Fill = n })},
-	{"rounding", inCounter, readWord("rounding", func(p *Policy, w Rounding) { p.Rounding = w },
-		RoundNone, RoundDown, RoundUp, RoundNearest)},
-	{"tick", inRated, readTick},
-	{"boundary", inLog, readWord("boundary", func(p *Policy, w Boundary) { p.Boundary = w }, HalfOpen,
-		Closed)},
-	{"ban", inRated, readRange("ban", readDuration,
-		func(p *Policy, from, to time.Duration) { p.Ban, p.BanTo = from, to })},
-	{"growth", inRated, readCount("growth", 2, func(p *Policy, n int64) { p.Growth = n })},
-	{"max", inRated, readTime("max", func(p *Policy, d time.Duration) { p.BanMost = d })},
-	{"ttl", inRated, readRange("ttl", readDuration,
-		func(p *Policy, from, to time.Duration) { p.TTL, p.TTLTo = from, to })},
-	{"clear", inCharged,
-		readRange("clear", atLeast(200), func(p *Policy, from, to int64) { p.Clear, p.ClearTo = from, to })},
-	{"charge", inCharged, readWord("charge", func(p *Policy, w Charge) { p.Charge = w }, ChargeDecision,
-		ChargeCompletion)},
-	{"reserve", inReserved, readCount("reserve", 1, func(p *Policy, n int64) { p.Reserve = n })},
-	{"hold", inCharged | inConcurrency, readHold},
-	{"linger", inCharged | inConcurrency,
-		readTime("linger", func(p *Policy, d time.Duration) { p.Linger, p.LingerSet = d, true })},
-	{"unit", inAll, readWord("unit", func(p *Policy, w Unit) { p.Unit = w }, UnitCost, UnitRequest)},
-}
-
-// String returns p as a canonical SPEC: every key once, in a fixed order. Keys with their default are left
-// out.
-func (p Policy) String() string {
-	var b strings.Builder
-	b.WriteString(string(p.Algorithm))
-	pair := func(key, value string, shown bool) {
-		if shown {
-			b.WriteString("," + key + "=" + value)
-		}
-	}
-	word := func(key, value, usual string) { pair(key, value, value != "" && value != usual) }
-	bucket := p.Algorithm == TokenBucket || p.Algorithm == GCRA || p.Algorithm == LeakyBucket
-	queue := p.Algorithm == LeakyBucketQueue
-	pair("rate", p.RateText(), p.Algorithm != Concurrency)
-	pair("limit", counts(p.Rate.N, p.RateTo), p.Algorithm == Concurrency)
-	pair("burst", counts(p.Burst, p.BurstTo), bucket || p.Burst != 0 && p.Burst != p.Full())
-	pair("queue", counts(p.Queue, max(p.BurstTo, 1)-1), queue || p.Queue != 0)
-	pair("undelayed", counts(p.Undelayed, 0), p.Undelayed != 0)
-	if p.Start == StartLevel {
-		pair("start", counts(p.Level, p.LevelTo), true)
-	} else {
-		word("start", string(p.Start), string(StartFull))
-	}
-	phase := durationText(p.PhaseFrom)
-	if p.PhaseTo != p.PhaseFrom {
-		phase += ".." + durationText(p.PhaseTo)
-	}
-	pair("phase", phase, p.Align == AlignPhase)
-	if p.Align != AlignPhase && p.Align != AlignCalendar {
-		word("align", string(p.Align), string(AlignClock))
-	}
-	pair("zone", p.Zone, p.Zone != "")
-	pair("slots", strconv.FormatInt(p.Slots, 10), p.Slots != 0)
-	word("refresh", string(p.Refresh), string(RefreshNone))
-	word("count", string(p.Count), string(CountAdmitted))
-	word("refill", string(p.Refill), string(RefillContinuous))
-	pair("fill", counts(p.Fill, 0), p.Fill != 0)
-	word("rounding", string(p.Rounding), string(RoundNone))
-	pair("tick", durationText(p.Tick), p.TickSet || p.Tick != 0)
-	word("boundary", string(p.Boundary), string(HalfOpen))
-	span := func(from, to time.Duration) string {
-		if to == 0 {
-			return durationText(from)
-		}
-		return durationText(from) + ".." + durationText(to)
-	}
-	pair("ban", span(p.Ban, p.BanTo), p.Ban != 0)
-	pair("growth", counts(p.Growth, 0), p.Growth != 0)
-	pair("max", durationText(p.BanMost), p.BanMost != 0)
-	pair("ttl", span(p.TTL, p.TTLTo), p.TTL != 0)
-	pair("clear", counts(p.Clear, p.ClearTo), p.Clear != 0)
-	word("charge", string(p.Charge), string(ChargeDecision))
-	pair("reserve", counts(p.Reserve, 0), p.Reserve != 0)
-	pair("hold", p.holdText(), p.HoldLeast != 0 || p.HoldMost != 0)
-	pair("linger", durationText(p.Linger), p.LingerSet || p.Linger != 0)
-	word("unit", string(p.Unit), string(UnitCost))
-	return b.String()
-}
 
 // Keys returns the keys that a SPEC of algorithm a may have, in canonical order. If a is no algorithm, it
 // returns all keys.
