@@ -128,6 +128,7 @@ func TestLiesAreToldInEachDialect(t *testing.T) {
 	}{
 		{"limit-scaled", result.ClaimQuotaLimit, nil, ""},
 		{"reset-hour-late", result.ClaimQuotaReset, nil, ""},
+		{"denial-tells-other-limit", result.ClaimQuotaDenials, nil, ""},
 		{"reset-past", result.ClaimQuotaReset, []lab.Dialect{lab.XRateLimit}, ""},
 		{"body-wait-in-ms", result.ClaimQuotaBody, []lab.Dialect{lab.RetryAfterField}, ""},
 		{"body-wait-in-ms", result.ClaimQuotaBody, nil, ""},

@@ -246,6 +246,8 @@ var answerSights = []sight{
 		right: `9, "default";r=9;t=10`, wrong: `10, "default";r=10;t=10`},
 	{fault: "remaining-negative", spec: window, steps: do(burst(11), says("X-RateLimit-Remaining")),
 		right: "10, 0", wrong: "10, -1"},
+	{fault: "denial-tells-other-limit", spec: window, steps: do(burst(11), says("X-RateLimit-Remaining")),
+		right: "10, 0", wrong: "10, 5"},
 	{fault: "remaining-stuck", spec: window, steps: do(burst(11), says("X-RateLimit-Remaining")),
 		right: "10, 0", wrong: "10, 10"},
 	{fault: "reset-as-epoch", spec: window, steps: do(one, says("RateLimit"), says("X-RateLimit-Reset")),

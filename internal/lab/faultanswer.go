@@ -88,6 +88,11 @@ var quotaFieldFaults = []Fault{
 			a.setQuota(a.ruling.Remaining-a.cost, a.reset())
 		}
 	}},
+	{Name: "denial-tells-other-limit", fits: quotaTwo, answer: func(a *answer) {
+		if !a.ruling.Allow {
+			a.setQuota((a.target.facts.quota+1)/2, a.reset())
+		}
+	}},
 	{Name: "remaining-stuck", answer: func(a *answer) { a.setQuota(a.target.facts.quota, a.reset()) }},
 	{Name: "reset-as-epoch", answer: func(a *answer) {
 		x := a.header["X-Ratelimit-Reset"]
