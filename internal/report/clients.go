@@ -63,17 +63,7 @@ func (s *screen) clients(raw *result.Scenario) error {
 	}
 	s.line("")
 	head := append([]string{"CLIENT of " + columns.Clip(text.Clean(raw.ID), 24)}, clientHead[1:]...)
-	align := "lrrrrrr"
-	for _, spare := range []int{4, 4} { // the instants
-		if columns.Width(head, rows) <= s.width {
-			break
-		}
-		head, align = without(head, spare), align[:spare]+align[spare+1:]
-		for i := range rows {
-			rows[i] = without(rows[i], spare)
-		}
-	}
-	if err := s.table(head, align, rows); err != nil {
+	if err := s.fitting(head, "lrrrrrr", rows, "FIRST", "LAST"); err != nil {
 		return err
 	}
 	if rest != "" {

@@ -3,6 +3,7 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ func ComparisonFormats() []string { return []string{"table", "json", "markdown"}
 func WriteComparison(w io.Writer, format string, c *Comparison, o Options) error {
 	switch format {
 	case "json":
-		text, err := ComparisonDocument(c)
+		text, err := marshal(filled(*c))
 		if err != nil {
 			return err
 		}
@@ -153,8 +154,9 @@ func comparedScenarios(c *Comparison, width int, all bool) (rows [][]string, hid
 	for _, same := range []bool{false, true} {
 		for i := range c.Scenarios {
 			s := &c.Scenarios[i]
+			changed := slices.ContainsFunc(s.Parameters, func(p Parameter) bool { return p.Changed })
 			switch {
-			case (s.Change == Same && !anyChanged(s)) != same:
+			case (s.Change == Same && !changed) != same:
 				continue
 			case same && !all && len(c.Scenarios) > mostScenarios:
 				hidden++
@@ -170,15 +172,6 @@ func comparedScenarios(c *Comparison, width int, all bool) (rows [][]string, hid
 		}
 	}
 	return rows, hidden
-}
-
-func anyChanged(s *ComparedScenario) bool {
-	for _, p := range s.Parameters {
-		if p.Changed {
-			return true
-		}
-	}
-	return false
 }
 
 // parameterText says what was measured of each parameter: once, if one value explains both sides.
@@ -299,43 +292,4 @@ func comparisonMarkdown(w io.Writer, c *Comparison) error {
 		"Lines": append(text.CleanAll(c.Why), text.CleanAll(c.Notes)...), "Scenarios": scenarios,
 		"Latencies": latencies, "Open": slower+faster > 0 || c.Verdict == result.Fail,
 		"Foot": comparisonFoot(c, 0)})
-}
-
-// comparison is rlcheck.compare/v1: a Comparison, of whose sides only the ids of the runs are kept.
-type comparison struct {
-	Schema        string             `json:"schema"`
-	Verdict       result.Verdict     `json:"verdict"`
-	Why           []string           `json:"why"`
-	MaxRegression *float64           `json:"max_regression"`
-	Old           side               `json:"old"`
-	New           side               `json:"new"`
-	Notes         []string           `json:"notes"`
-	OnlyOld       []string           `json:"only_old"`
-	OnlyNew       []string           `json:"only_new"`
-	RunsNeeded    int                `json:"runs_needed"`
-	Scenarios     []ComparedScenario `json:"scenarios"`
-}
-
-type side struct {
-	Name string   `json:"name"`
-	Runs []string `json:"runs"`
-}
-
-// ComparisonDocument returns a comparison in the form of rlcheck.compare/v1, indented and ending in a
-// newline.
-func ComparisonDocument(c *Comparison) ([]byte, error) {
-	out := comparison{compareForm, c.Verdict, c.Why, nil, documentSideOf(c.Old), documentSideOf(c.New),
-		c.Notes, c.OnlyOld, c.OnlyNew, c.Needed, c.Scenarios}
-	if c.Options.Gate {
-		out.MaxRegression = &c.Options.MaxRegression
-	}
-	return marshal(filled(out))
-}
-
-func documentSideOf(s Side) side {
-	out := side{Name: s.Name}
-	for _, r := range s.Runs {
-		out.Runs = append(out.Runs, r.ID)
-	}
-	return out
 }

@@ -21,29 +21,36 @@ type CompareOptions struct {
 // Side is one side of a comparison.
 type Side struct {
 	// Name is the user's name for the side.
-	Name string
-	// Runs has at least one element.
-	Runs []*result.Run
+	Name string `json:"name"`
+	// Runs has at least one element. Compare sets IDs to theirs.
+	Runs []*result.Run `json:"-"`
+	IDs  []string      `json:"runs"`
 }
 
-// Comparison is how two sides differ.
+// Comparison is how two sides differ, in the form of rlcheck.compare/v1.
 type Comparison struct {
-	Old, New Side
-	Options  CompareOptions
+	Schema string `json:"schema"`
 	// Verdict is Fail if a verdict became worse or a latency grew by more than was allowed. It is
 	// Inconclusive if that could not be shown either way, and Pass otherwise. Why has a sentence for each
 	// reason; it is empty for a Pass.
-	Verdict result.Verdict
-	Why     []string
-	// Scenarios are those that both sides have, in the order of the old side.
-	Scenarios []ComparedScenario
+	Verdict result.Verdict `json:"verdict"`
+	Why     []string       `json:"why"`
+	// MaxRegression is that of the options; nil without Gate.
+	MaxRegression *float64       `json:"max_regression"`
+	Options       CompareOptions `json:"-"`
+	Old           Side           `json:"old"`
+	New           Side           `json:"new"`
+	// Notes are other reasons why the sides may differ, a sentence each; may be empty.
+	Notes []string `json:"notes"`
 	// OnlyOld and OnlyNew are the ids of scenarios that only one side has.
-	OnlyOld, OnlyNew []string
+	OnlyOld []string `json:"only_old"`
+	OnlyNew []string `json:"only_new"`
 	// Rows counts the compared latencies. Needed is how many runs each side must have to show a difference in
 	// one.
-	Rows, Needed int
-	// Notes are other reasons why the sides may differ, a sentence each; may be empty.
-	Notes []string
+	Rows   int `json:"-"`
+	Needed int `json:"runs_needed"`
+	// Scenarios are those that both sides have, in the order of the old side.
+	Scenarios []ComparedScenario `json:"scenarios"`
 }
 
 // ComparedScenario is one scenario of both sides.
@@ -62,7 +69,15 @@ type ComparedScenario struct {
 
 // Compare compares two sides and changes neither. It returns an error if they have no scenario in common.
 func Compare(old, new Side, o CompareOptions) (*Comparison, error) {
-	c := &Comparison{Old: old, New: new, Options: o}
+	c := &Comparison{Schema: compareForm, Old: old, New: new, Options: o}
+	if o.Gate {
+		c.MaxRegression = &o.MaxRegression
+	}
+	for _, s := range []*Side{&c.Old, &c.New} {
+		for _, r := range s.Runs {
+			s.IDs = append(s.IDs, r.ID)
+		}
+	}
 	a, b := gather(old.Runs), gather(new.Runs)
 	for _, id := range a.ids {
 		if b.of[id] == nil {

@@ -180,12 +180,14 @@ const mostOpen = 3
 
 // newCards returns the scenarios by their urgency, all folded unless there is only one. What a note says of a
 // scenario is not said again.
-func newCards(raw, clean *result.Run, judged bool, o Options) (all []card) {
-	for i := range clean.Scenarios {
-		if judged && onlyNoted(&clean.Scenarios[i]) {
-			continue
+func newCards(raw, clean *result.Run, o Options) (all []card, judged bool) {
+	shown, judged := listed(clean, o.Strict)
+	for _, s := range shown {
+		i := 0
+		for s != &clean.Scenarios[i] {
+			i++
 		}
-		c := newCard(&raw.Scenarios[i], &clean.Scenarios[i], o)
+		c := newCard(&raw.Scenarios[i], s, o)
 		c.draw(fmt.Sprintf("s%d", i+1), &raw.Scenarios[i])
 		c.Folded = len(clean.Scenarios) > 1
 		if judged && c.Uncounted() {
@@ -193,16 +195,14 @@ func newCards(raw, clean *result.Run, judged bool, o Options) (all []card) {
 		}
 		all = append(all, c)
 	}
-	slices.SortStableFunc(all, func(a, b card) int {
-		return urgency(a.Scenario, o.Strict) - urgency(b.Scenario, o.Strict)
-	})
-	return all
+	return all, judged
 }
 
 // fill fills in the scenarios and the causes. Those scenarios are unfolded that show a cause best.
 func (p *page) fill(raw, clean *result.Run, o Options) {
-	anchors, judged := map[string]string{}, slices.ContainsFunc(clean.Scenarios, counted)
-	p.Cards = newCards(raw, clean, judged, o)
+	cards, judged := newCards(raw, clean, o)
+	p.Cards = cards
+	anchors := map[string]string{}
 	for i := range p.Cards {
 		anchors[p.Cards[i].ID] = p.Cards[i].Anchor
 	}

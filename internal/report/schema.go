@@ -20,7 +20,7 @@ import (
 // members, as a later version may add some. Its identifier need not be fetched.
 func Schema(name string) ([]byte, error) {
 	title, form := name, map[string]reflect.Type{"report": reflect.TypeFor[run](),
-		"verdict": reflect.TypeFor[result.Judgement](), "compare": reflect.TypeFor[comparison](),
+		"verdict": reflect.TypeFor[result.Judgement](), "compare": reflect.TypeFor[Comparison](),
 		"identity": identify.Form()}[name]
 	if name == "identity" {
 		title = "identify"
@@ -233,7 +233,7 @@ func closedWords(in reflect.Type, name string) object {
 	switch {
 	case name == "schema" && in == reflect.TypeFor[run]():
 		return object{{"const", reportForm}}
-	case name == "schema" && in == reflect.TypeFor[comparison]():
+	case name == "schema" && in == reflect.TypeFor[Comparison]():
 		return object{{"const", compareForm}}
 	case in == identify.Form() && name == "schema":
 		return object{{"const", identify.Schema}}

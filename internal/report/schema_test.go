@@ -154,7 +154,7 @@ func TestSchemaRefuses(t *testing.T) {
 func TestEveryMemberIsDescribed(t *testing.T) {
 	w := schemaWriter{}
 	met := append(w.met(reflect.TypeFor[run]()), w.met(reflect.TypeFor[result.Judgement]())...)
-	met = append(met, w.met(reflect.TypeFor[comparison]())...)
+	met = append(met, w.met(reflect.TypeFor[Comparison]())...)
 	met = append(met, w.met(identify.Form())...)
 	for _, of := range met {
 		d, known := descriptionOf(of), map[string]bool{}

@@ -184,17 +184,22 @@ func (s *screen) latencies(r *result.Run) error {
 		cells = append(cells, append(row, l.values()...))
 	}
 	// The number of answers is in the first table too.
-	for _, spare := range []string{"ANSWERS", "P99.9", "P90"} {
-		if columns.Width(head, cells) <= s.width {
+	return s.fitting(head, align, cells, "ANSWERS", "P99.9", "P90")
+}
+
+// fitting writes a table, if need be without the spare columns, of which the first goes first.
+func (s *screen) fitting(head []string, align string, rows [][]string, spare ...string) error {
+	for _, name := range spare {
+		if columns.Width(head, rows) <= s.width {
 			break
 		}
-		i := slices.Index(head, spare)
+		i := slices.Index(head, name)
 		head, align = without(head, i), align[:i]+align[i+1:]
-		for n, row := range cells {
-			cells[n] = without(row, i)
+		for n, row := range rows {
+			rows[n] = without(row, i)
 		}
 	}
-	return s.table(head, align, cells)
+	return s.table(head, align, rows)
 }
 
 // without returns a list without its element i, and leaves the list unchanged.

@@ -35,7 +35,7 @@ type Transport struct {
 	connections
 
 	// frugal tells that no connection is left idle. released tells that the last gate of the current phase is
-	// open. alone tells that each request of the phase has its own connection. rests tells that relieve waits.
+	// open. alone tells that each request of the phase has its own connection. rests: relieve waits.
 	frugal, released, alone, rests atomic.Bool
 	// wakes ends the waiting of relieve.
 	wakes chan struct{}
