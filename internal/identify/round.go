@@ -50,6 +50,17 @@ func (b Box) Round() bool {
 	return is
 }
 
+// Configured tells whether b holds a time that people configure: whole minutes, or one digit, perhaps with a
+// five after it (1.5 s).
+func (b Box) Configured() bool {
+	half := time.Duration(1)
+	for 10*half <= b.T2 {
+		half *= 10
+	}
+	half = max(1, half/2)
+	return b.T2/half*half >= b.T1 || roundness(Roundest(b.T1, b.T2)) <= roundness(time.Minute)
+}
+
 // Roundest returns the roundest duration of a closed interval.
 func Roundest(from, to time.Duration) time.Duration {
 	for _, unit := range roundTimes() {

@@ -37,3 +37,21 @@ func TestACounterOfOneSecondOpensWithASecond(t *testing.T) {
 		}
 	}
 }
+
+// TestOddWindowsByAClockAreConfirmedMore: two limiters that count no windows were named 100/1.7s and 100/995ms
+// after three answers to a silence. Windows that begin anywhere explain much.
+func TestOddWindowsByAClockAreConfirmedMore(t *testing.T) {
+	for _, tt := range []struct {
+		from, to time.Duration
+		want     int
+	}{
+		{16500 * time.Millisecond, 17500 * time.Millisecond, len(usualRests)},
+		{14 * time.Second, 16 * time.Second, confirming},
+	} {
+		x := begun(&replay{tl: &timeline.Timeline{}}, Options{Fresh: true}, nil)
+		x.regions = []*Region{{Kind: Simple()[1], Live: []Box{{Q1: 100, Q2: 100, T1: tt.from, T2: tt.to}}}}
+		if got := x.doubts(); got != tt.want {
+			t.Errorf("%s..%s: got %d silences to confirm it, want %d", tt.from, tt.to, got, tt.want)
+		}
+	}
+}

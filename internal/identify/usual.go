@@ -32,13 +32,15 @@ const (
 
 // doubts is how many usual experiments must be explained: some, since nothing else shows what a long silence
 // does, one less after several whole quotas. All must be where the window may be one of a clock of whole
-// seconds, or is none that people would write.
+// seconds, or is none that people would write. Windows that begin anywhere explain much, so there the time
+// must be one that people configure.
 func (x *search) doubts() int {
 	const from, to = 500 * time.Millisecond, 30 * time.Second
 	for _, r := range x.regions {
 		h := r.Hull()
+		odd := !h.Round() || r.Kind.Base.Align == spec.AlignUnknown && !h.Configured()
 		if !r.Kind.Paced && h.T2 > from && h.T1 < to && !x.pace.far &&
-			(!h.Round() || len(answer{x}.byTheSecond(r)) > 0) {
+			(odd || len(answer{x}.byTheSecond(r)) > 0) {
 			return len(usualRests)
 		}
 	}
