@@ -157,8 +157,10 @@ type value struct {
 }
 
 // A value that is no number of units is measured to an inwardParts-th of what the bounds left of it, or to an
-// inwardOf-th of itself.
+// inwardOf-th of itself. If the bounds left no more than an inwardNear-th of it, that is near enough: where
+// windows of almost the declared length begin takes long to search.
 const (
+	inwardNear  = 500
 	inwardParts = 1 << 11
 	inwardOf    = 100_000
 )
@@ -171,7 +173,7 @@ const (
 func (v value) inward(side, end int64) (at int64, ok bool) {
 	refuted := func(distance int64) bool { return v.refutes(v.with(v.declared + side*distance)) }
 	b := bisection{lo: 1, hi: (end - v.declared) * side, step: max(v.declared>>10, 1)}
-	if b.hi < 1 || !v.whole && !refuted(b.hi) {
+	if b.hi < 1 || !v.whole && (b.hi <= v.declared/inwardNear || !refuted(b.hi)) {
 		return end, false
 	}
 	if !v.whole {
