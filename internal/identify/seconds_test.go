@@ -38,8 +38,8 @@ func TestACounterOfOneSecondOpensWithASecond(t *testing.T) {
 	}
 }
 
-// TestOddWindowsByAClockAreConfirmedMore: two limiters that count no windows were named 100/1.7s and 100/995ms
-// after three answers to a silence. Windows that begin anywhere explain much.
+// TestOddWindowsByAClockAreConfirmedMore: two limiters that count no windows were named 100/1.7s and
+// 100/995ms after three answers to a silence. Windows that begin anywhere explain much.
 func TestOddWindowsByAClockAreConfirmedMore(t *testing.T) {
 	for _, tt := range []struct {
 		from, to time.Duration
