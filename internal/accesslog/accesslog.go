@@ -267,6 +267,9 @@ func (r *reader) files(files []File) error {
 	lines := 0
 	for _, f := range files {
 		r.problems.file, r.problems.before = f.Name, lines
+		if r.row != nil && r.row.lossy { // the parts of such logs overlap
+			r.lastLine = 0
+		}
 		n, err := r.readAll(f.In, lines)
 		if r.out.Ends = append(r.out.Ends, lines+n); err != nil {
 			return err

@@ -562,9 +562,7 @@ func (r *reader) follow(s span, number int) flaw {
 	}
 	r.out.ZoneUnknown = r.out.ZoneUnknown || s.local && r.o.Zone == nil
 	r.fine = max(r.fine, s.step)
-	if !r.row.lossy { // the parts of such logs overlap
-		r.stepped(s, number, r.row.ordered)
-	}
+	r.stepped(s, number, r.row.ordered)
 	if r.lastEnd == math.MinInt64 {
 		r.begunTo = s.done
 	} else {
