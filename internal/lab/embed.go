@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -121,28 +120,7 @@ func (e *Embedded) URLs() (target, origin string) { return e.where, e.origin }
 func (e *Embedded) Denials() int64 { return e.target.Denials() }
 
 // Do performs the action of an event.
-func (e *Embedded) Do(event timeline.Event) error {
-	switch event.Action {
-	case timeline.Restart:
-		return e.target.Restart()
-	case timeline.Reload:
-		if event.Limit == "" {
-			return e.target.Reload(nil)
-		}
-		limit, err := spec.Parse(event.Limit)
-		if err != nil {
-			return err
-		}
-		return e.target.Reload(limit)
-	case timeline.StoreDown:
-		e.target.StoreDown()
-		return nil
-	case timeline.StoreUp:
-		return e.target.StoreUp()
-	default:
-		return fmt.Errorf("action %q: the embedded target cannot do it", event.Action)
-	}
-}
+func (e *Embedded) Do(event timeline.Event) error { return e.target.Do(event.Action, event.Limit) }
 
 // Close stops what was started, the last one first. It returns the first error.
 func (e *Embedded) Close() error {

@@ -8,7 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // targetRulesOf are a route with a limit of its own, an exempt one, and a tier.
@@ -24,9 +24,9 @@ func targetRulesOf(t *testing.T) []Rule {
 }
 
 // happens makes something happen to the target of the session.
-func happens(what func(*Target) error) step {
+func happens(what timeline.Action, limit string) step {
 	return func(s *session) string {
-		if err := what(s.h.(*Target)); err != nil {
+		if err := s.h.(*Target).Do(what, limit); err != nil {
 			return err.Error()
 		}
 		return ""
@@ -34,22 +34,14 @@ func happens(what func(*Target) error) step {
 }
 
 var (
-	restart   = happens((*Target).Restart)
-	reload    = happens(func(t *Target) error { return t.Reload(nil) })
-	storeDown = happens(func(t *Target) error { t.StoreDown(); return nil })
-	storeUp   = happens((*Target).StoreUp)
+	restart   = happens(timeline.Restart, "")
+	reload    = happens(timeline.Reload, "")
+	storeDown = happens(timeline.StoreDown, "")
+	storeUp   = happens(timeline.StoreUp, "")
 )
 
 // reloadWith loads a configuration with another limit.
-func reloadWith(text string) step {
-	return happens(func(t *Target) error {
-		limit, err := spec.Parse(text)
-		if err != nil {
-			return err
-		}
-		return t.Reload(limit)
-	})
-}
+func reloadWith(text string) step { return happens(timeline.Reload, text) }
 
 // alternating sends n requests over connections from two ports in turn, and returns how many were allowed.
 func alternating(n int) step {

@@ -3,27 +3,47 @@ package lab
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // errStoreGone is the error of a decision while the store is taken away.
 var errStoreGone = errors.New("target: the store was taken away")
 
-// Restart does to the target what a restart of the process does. A right target loses nothing, since its
-// state is kept elsewhere.
-func (t *Target) Restart() error {
-	if t.fault.restartForgets {
-		return t.forget()
+// Do makes something happen to the target. A restart loses nothing, since the state is kept elsewhere. A
+// reload takes the SPEC of another limit, or an empty one. A store is taken away until it is back, as it was.
+func (t *Target) Do(action timeline.Action, limit string) error {
+	switch action {
+	case timeline.Restart:
+		if t.fault.restartForgets {
+			return t.forget()
+		}
+		return nil
+	case timeline.Reload:
+		return t.reload(limit)
+	case timeline.StoreDown:
+		t.down.Store(true)
+		return nil
+	case timeline.StoreUp:
+		return t.storeUp()
 	}
-	return nil
+	return fmt.Errorf("action %q: the embedded target cannot do it", action)
 }
 
-// Reload reads the configuration again. limit replaces Options.Limit; empty keeps it. What partitions have
-// used stays used.
-func (t *Target) Reload(limit spec.Limit) error {
+// reload reads the configuration again. What partitions have used stays used.
+func (t *Target) reload(text string) (err error) {
+	var limit spec.Limit
+	if text != "" {
+		if limit, err = spec.Parse(text); err != nil {
+			return err
+		}
+	}
 	now := t.latest()
 	switch {
 	case t.fault.reloadIgnored:
@@ -56,11 +76,7 @@ func (t *Target) countDenial(denied bool) {
 // Denials returns how many requests the target has denied, by its own count.
 func (t *Target) Denials() int64 { return t.denied.Load() }
 
-// StoreDown takes the store away: no request can be decided until StoreUp.
-func (t *Target) StoreDown() { t.down.Store(true) }
-
-// StoreUp brings the store back as it was.
-func (t *Target) StoreUp() error {
+func (t *Target) storeUp() error {
 	if t.fault.staysOpen {
 		return nil
 	}
@@ -149,41 +165,27 @@ func (c *carrying) deciderOf(ctx context.Context, key string) (Decider, error) {
 // /store-down and /store-up. GET /denials returns its own count of denials. It answers 200 when that is done,
 // 400 for an invalid SPEC, 404 and 405 for anything else, and 500 for a failure.
 func NewControl(t *Target) http.Handler {
-	events := map[string]func(*http.Request) (int, error){
-		"/restart": func(*http.Request) (int, error) { return http.StatusInternalServerError, t.Restart() },
-		"/reload": func(r *http.Request) (int, error) {
-			text := r.URL.Query().Get("limit")
-			if text == "" {
-				return http.StatusInternalServerError, t.Reload(nil)
-			}
-			limit, err := spec.Parse(text)
-			if err != nil {
-				return http.StatusBadRequest, err
-			}
-			return http.StatusBadRequest, t.Reload(limit)
-		},
-		"/store-down": func(*http.Request) (int, error) { t.StoreDown(); return 0, nil },
-		"/store-up": func(*http.Request) (int, error) {
-			return http.StatusInternalServerError, t.StoreUp()
-		},
-	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		event := events[r.URL.Path]
+		action := timeline.Action(strings.TrimPrefix(r.URL.Path, "/"))
 		switch {
 		case r.URL.Path == "/denials" && r.Method == http.MethodGet:
 			writePlain(w, r, http.StatusOK, strconv.FormatInt(t.Denials(), 10)+"\n")
-		case event == nil:
+		case action == timeline.Count, !slices.Contains(timeline.Actions(), action):
 			writePlain(w, r, http.StatusNotFound, "the events are /restart, /reload, /reload?limit=SPEC, "+
 				"/store-down and /store-up; GET /denials counts denials\n")
 		case r.Method != http.MethodPost:
 			w.Header().Set("Allow", http.MethodPost)
 			writePlain(w, r, http.StatusMethodNotAllowed, "an event is a POST\n")
 		default:
-			if status, err := event(r); err != nil {
-				writePlain(w, r, status, err.Error()+"\n")
-				return
+			limit := r.URL.Query().Get("limit")
+			err, status, said := t.Do(action, limit), http.StatusOK, "done"
+			if err != nil {
+				status, said = http.StatusInternalServerError, err.Error()
 			}
-			writePlain(w, r, http.StatusOK, "done\n")
+			if err != nil && limit != "" {
+				status = http.StatusBadRequest
+			}
+			writePlain(w, r, status, said+"\n")
 		}
 	})
 }

@@ -61,23 +61,14 @@ func newServer(h http.Handler) *http.Server {
 	return s
 }
 
-// ListenOptions say where a server may listen.
-type ListenOptions struct {
-	// AnyAddress allows addresses that other machines can reach.
-	AnyAddress bool
-}
-
 // Listen serves h at addr; "127.0.0.1:0" lets the kernel choose the port. It refuses an address outside of
 // the loopback interface, since our targets are made to be attacked.
-func Listen(h http.Handler, addr string) (*Server, error) { return ListenOptions{}.Listen(h, addr) }
-
-// Listen serves h at addr.
-func (o ListenOptions) Listen(h http.Handler, addr string) (*Server, error) {
+func Listen(h http.Handler, addr string) (*Server, error) {
 	tcp, err := net.ResolveTCPAddr("tcp", addr)
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w", err)
 	}
-	if !o.AnyAddress && !tcp.IP.IsLoopback() {
+	if !tcp.IP.IsLoopback() {
 		return nil, fmt.Errorf("listen: address %q: other machines could reach it (write \"127.0.0.1:%d\")",
 			addr, tcp.Port)
 	}

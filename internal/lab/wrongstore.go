@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"container/list"
 	"context"
 	"math/rand/v2"
 	"slices"
@@ -36,29 +35,45 @@ func NewDivided(b Setup, shares int64) Decider {
 	return NewPrivate(b)
 }
 
-// racing reads and writes states without one lock around both.
-type racing struct {
+// careless is a decider with the states of all partitions under one lock, and with chance.
+type careless struct {
 	Setup
 	mu     sync.Mutex
 	random *rand.Rand
 	states map[string]reference.State
 }
 
-// NewRacing returns limiters that read and write states without one lock around both.
-func NewRacing(b Setup) Decider {
-	return &racing{Setup: b, random: rand.New(rand.NewPCG(b.Seed, 1)), states: map[string]reference.State{}}
+// newCareless returns a careless decider. which makes its chance another one than that of others.
+func newCareless(b Setup, which uint64) *careless {
+	return &careless{Setup: b, random: rand.New(rand.NewPCG(b.Seed, which)),
+		states: map[string]reference.State{}}
 }
 
-// Decide reads, waits, decides and writes. The lock guards the map, not the decision.
-func (r *racing) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
-	r.mu.Lock()
-	known, ok := r.states[key]
-	gap := time.Millisecond + time.Duration(r.random.Int64N(int64(4*time.Millisecond)))
-	r.mu.Unlock()
-	if !ok {
-		known = r.Limiter.Init()
+// look returns the state of a partition, and a random time of less than most.
+func (c *careless) look(key string, most time.Duration) (reference.State, time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.state(key), time.Duration(c.random.Int64N(int64(most)))
+}
+
+// state returns the state of a partition. The lock is held.
+func (c *careless) state(key string) reference.State {
+	if s, known := c.states[key]; known {
+		return s
 	}
-	if !r.Clock.SleepUntil(ctx, r.Clock.At()+gap) {
+	return c.Limiter.Init()
+}
+
+// racing reads and writes states without one lock around both.
+type racing struct{ *careless }
+
+// NewRacing returns limiters that read and write states without one lock around both.
+func NewRacing(b Setup) Decider { return racing{newCareless(b, 1)} }
+
+// Decide reads, waits, decides and writes. The lock guards the map, not the decision.
+func (r racing) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	known, gap := r.look(key, 4*time.Millisecond)
+	if !r.Clock.SleepUntil(ctx, r.Clock.At()+time.Millisecond+gap) {
 		return Ruling{}, ctx.Err()
 	}
 	at := r.Clock.At()
@@ -75,7 +90,7 @@ func (r *racing) Decide(ctx context.Context, key string, cost int64) (Ruling, er
 }
 
 // complete ends a request. It does hold a lock.
-func (r *racing) complete(key string, cost int64) {
+func (r racing) complete(key string, cost int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.states[key] = reference.Complete(r.Limiter, r.states[key], r.Clock.At(), cost)
@@ -83,21 +98,15 @@ func (r *racing) complete(key string, cost int64) {
 
 // evicting keeps a bounded number of partitions: those with the latest requests.
 type evicting struct {
-	Setup
+	*careless
 	bound int
-	mu    sync.Mutex
-	order *list.List // of *evictingCell, the latest in front
-	cells map[string]*list.Element
-}
-
-type evictingCell struct {
-	key   string
-	known reference.State
+	// order has the partitions in the order of their last requests.
+	order []string
 }
 
 // NewEvicting returns a decider that keeps at most bound partitions.
 func NewEvicting(b Setup, bound int) Decider {
-	return &evicting{Setup: b, bound: bound, order: list.New(), cells: map[string]*list.Element{}}
+	return &evicting{careless: newCareless(b, 0), bound: bound}
 }
 
 // Decide forgets the partition that was silent longest if a new one finds no room.
@@ -105,19 +114,15 @@ func (e *evicting) Decide(_ context.Context, key string, cost int64) (Ruling, er
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	at := e.Clock.At()
-	element := e.cells[key]
-	if element == nil {
-		if e.order.Len() == e.bound {
-			oldest := e.order.Remove(e.order.Back()).(*evictingCell)
-			delete(e.cells, oldest.key)
-		}
-		element = e.order.PushFront(&evictingCell{key: key, known: e.Limiter.Init()})
-		e.cells[key] = element
+	if i := slices.Index(e.order, key); i >= 0 {
+		e.order = slices.Delete(e.order, i, i+1)
+	} else if len(e.order) == e.bound {
+		delete(e.states, e.order[0])
+		e.order = slices.Delete(e.order, 0, 1)
 	}
-	e.order.MoveToFront(element)
-	c := element.Value.(*evictingCell)
+	e.order = append(e.order, key)
 	var d reference.Decision
-	c.known, d = e.Limiter.Step(c.known, at, cost)
+	e.states[key], d = e.Limiter.Step(e.state(key), at, cost)
 	return Ruling{Decision: d, At: at}, nil
 }
 
@@ -165,37 +170,25 @@ func (p Patient) Decide(ctx context.Context, key string, cost int64) (Ruling, er
 
 // overtaken reads the time of requests before they wait for their lock, for a random time up to wait.
 type overtaken struct {
-	Setup
-	wait   time.Duration
-	mu     sync.Mutex
-	random *rand.Rand
-	states map[string]reference.State
+	*careless
+	wait time.Duration
 }
 
 // NewOvertaken returns a decider that reads the time of requests before they wait for their lock, at most so
 // long.
-func NewOvertaken(b Setup, wait time.Duration) Decider {
-	return &overtaken{Setup: b, wait: wait, random: rand.New(rand.NewPCG(b.Seed, 2)),
-		states: map[string]reference.State{}}
-}
+func NewOvertaken(b Setup, wait time.Duration) Decider { return overtaken{newCareless(b, 2), wait} }
 
 // Decide decides at a time that may lie before that of the last decision.
-func (o *overtaken) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+func (o overtaken) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
 	stamp := o.Clock.At()
-	o.mu.Lock()
-	wait := time.Duration(o.random.Int64N(int64(o.wait)))
-	o.mu.Unlock()
+	_, wait := o.look(key, o.wait)
 	if !o.Clock.SleepUntil(ctx, stamp+wait) {
 		return Ruling{}, ctx.Err()
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	known, ok := o.states[key]
-	if !ok {
-		known = o.Limiter.Init()
-	}
 	var d reference.Decision
-	o.states[key], d = o.Limiter.Step(known, stamp, cost)
+	o.states[key], d = o.Limiter.Step(o.state(key), stamp, cost)
 	return Ruling{Decision: d, At: stamp}, nil
 }
 
