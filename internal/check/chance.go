@@ -154,7 +154,7 @@ var miscounts = map[string]miscount{
 		cost: func(int64, int64, spec.Policy) int64 { return 1 }},
 	"huge-answer-free": {what: "charges nothing for an answer over the whole budget",
 		cost: func(told, _ int64, p spec.Policy) int64 {
-			if told > p.Full() {
+			if told > p.Full() && 2*p.Reserve <= p.Full() { // a larger reserve leaves as little
 				return p.Reserve
 			}
 			return told

@@ -27,7 +27,7 @@ var tokenFaults = []Fault{
 		}
 		return b.told
 	}},
-	{Name: "huge-answer-free", fits: settles, settles: func(b bill) int64 {
+	{Name: "huge-answer-free", fits: settlesHuge, settles: func(b bill) int64 {
 		if b.told > b.quota {
 			return b.reserve
 		}
@@ -59,6 +59,14 @@ func settles(l spec.Limit) string {
 		return ""
 	}
 	return "it needs a limit with charge=completion or reserve=N"
+}
+
+// settlesHuge demands that of policies whose reserve alone does not leave as little as a huge answer does.
+func settlesHuge(l spec.Limit) string {
+	if slices.ContainsFunc(l, func(p spec.Policy) bool { return 2*p.Reserve > p.Full() }) {
+		return "it needs a reserve of at most half of the budget"
+	}
+	return settles(l)
 }
 
 // settlesWindows demands a policy that is full when exactly its quota is charged, and stays so.

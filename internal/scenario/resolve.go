@@ -19,7 +19,10 @@ import (
 func (p *phaseDraft) resolve(d *decoder, s *Scenario) {
 	p.resolveLimit(s)
 	n := p.at
-	own := max(1, p.cost.resolve(d, n.Get("cost"), boundsOf(budget(p.Limit), 1), 1))
+	own, priced := 1, boundsOf(budget(p.Limit), 1)
+	if p.cost.total(priced, 1) > 0 { // 0.5x-1 of one unit is still a request
+		own = p.cost.resolve(d, n.Get("cost"), priced, 1)
+	}
 	p.Cost, p.Priced = int64(own*max(1, s.Cost.Each)), own > 1
 	b := boundsOf(p.Limit, p.Cost)
 	p.Requests = p.requests.resolve(d, n.Get("requests"), b, p.Cost)
@@ -27,7 +30,11 @@ func (p *phaseDraft) resolve(d *decoder, s *Scenario) {
 	p.Rate = p.rate.resolve(d, n.Get("rate"), b, p.Cost)
 	p.From = p.from.resolve(d, n.Get("from"), b, p.Cost)
 	p.To = p.to.resolve(d, n.Get("to"), b, p.Cost)
-	p.Duration = p.duration.resolve(d, n.Get("duration"), b)
+	rest := b
+	if s.Cost.ByAnswers() { // a limit of requests beside a budget says nothing of when that is back
+		rest = boundsOf(budget(p.Limit), p.Cost)
+	}
+	p.Duration = p.duration.resolve(d, n.Get("duration"), rest)
 	switch p.Shape {
 	case timeline.Steps:
 		p.resolveSteps(d, b)
@@ -127,13 +134,7 @@ func (a amount) resolve(d *decoder, n *tree.Node, b bounds, cost int64) int {
 	if n == nil {
 		return 0
 	}
-	total := a.plus
-	if a.x.den > 0 {
-		total = MulDiv(a.x.num, b.full, a.x.den*cost, true)
-		if total < math.MaxInt64/2 {
-			total += a.plus
-		}
-	}
+	total := a.total(b, cost)
 	switch {
 	case total < 1:
 		d.add(n, tree.Quote(n.Text), fmt.Sprintf("with a limit that admits %d at once that is %d "+
@@ -146,6 +147,18 @@ func (a amount) resolve(d *decoder, n *tree.Node, b bounds, cost int64) int {
 		return MaxRequests
 	}
 	return int(total)
+}
+
+// total returns the number that a stands for. It may be under 1.
+func (a amount) total(b bounds, cost int64) int64 {
+	if a.x.den == 0 {
+		return a.plus
+	}
+	total := MulDiv(a.x.num, b.full, a.x.den*cost, true)
+	if total < math.MaxInt64/2 {
+		total += a.plus
+	}
+	return total
 }
 
 // resolve returns the rate of one partition. Its pair is reduced no further than the multiple needs.

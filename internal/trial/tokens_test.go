@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -160,26 +159,32 @@ func TestRightGatewaysAreNeverAccused(t *testing.T) {
 	}
 	verdicts := map[result.Verdict]int{}
 	first, _ := strconv.ParseUint(os.Getenv("RLCHECK_SEED"), 10, 64)
-	for seed := first; seed < first+runs; seed++ {
+	for seed, n := first, uint64(0); n < runs; seed++ {
 		r := rand.New(rand.NewPCG(seed, 38))
 		limit := randomBudget(r)
 		trials, err := lab.Trials(limit)
 		if err != nil {
 			t.Fatal(err)
 		}
-		trials = slices.DeleteFunc(trials, func(x lab.Trial) bool {
-			return x.Unfit != "" || x.Fault != "" || !strings.HasPrefix(x.Scenario.ID, "token-")
-		})
-		x := trials[r.IntN(len(trials))]
-		way := time.Duration(r.Int64N(int64(60*time.Millisecond))) * time.Duration(r.IntN(2))
-		out := provenVirtually(t, x.Scenario, &lab.PipeNetwork{Pipes: transport.Pipes{Way: way}}, seed)
-		if verdicts[out.Verdict]++; out.Verdict == result.Fail {
-			t.Errorf("seed %d: %s under %s, %s away: accused: %s", seed, x.Scenario.ID, limit, way, said(out))
+		for _, x := range trials {
+			if x.Unfit != "" || x.Fault != "" || !strings.HasPrefix(x.Scenario.ID, "token-") {
+				continue
+			}
+			way := time.Duration(r.Int64N(int64(60*time.Millisecond))) * time.Duration(r.IntN(2))
+			out := provenVirtually(t, x.Scenario, &lab.PipeNetwork{Pipes: transport.Pipes{Way: way}}, seed)
+			n++
+			if verdicts[out.Verdict]++; out.Verdict == result.Fail {
+				t.Errorf("seed %d: %s under %s, %s away: accused: %s", seed, x.Scenario.ID, limit, way,
+					said(out))
+			}
+			if out.Verdict == result.Inconclusive {
+				t.Logf("seed %d: %s under %s, %s away: %s", seed, x.Scenario.ID, limit, way, said(out))
+			}
 		}
 	}
 	t.Log(verdicts)
-	if verdicts[result.Pass]*2 < int(runs) {
-		t.Errorf("got %v, want most of %d to pass", verdicts, runs)
+	if verdicts[result.Pass]*5 < int(runs)*4 {
+		t.Errorf("got %v, want four in five of %d to pass", verdicts, runs)
 	}
 }
 
@@ -187,6 +192,9 @@ func TestRightGatewaysAreNeverAccused(t *testing.T) {
 func randomBudget(r *rand.Rand) string {
 	any := func(of ...string) string { return of[r.IntN(len(of))] }
 	quota, window := 100+r.IntN(10_000), any("1s", "10s", "1m", "1h", "1d")
+	if window == "1h" || window == "1d" { // longer ones are round, or too much for exact products
+		quota -= quota % 100
+	}
 	text := fmt.Sprintf(any("fixed-window,rate=%d/%s", "fixed-window,rate=%d/%s,align=unknown",
 		"fixed-window,rate=%d/%s,align=first",
 		"token-bucket,rate=%d/%s,burst=QUOTA",
