@@ -7,6 +7,7 @@ import (
 	"maps"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	_ "time/tzdata" // for --zone, in a container that has nothing but the binary
@@ -121,6 +122,15 @@ func accessLog(e *cli.Env, in io.Reader, name string, f *checkFlags, limit spec.
 	return f.accessLog(e, []accesslog.File{{Name: name, In: in}}, limit)
 }
 
+// each returns what each request costs, 0 if --cost is no number.
+func (f *checkFlags) each() int64 {
+	n, err := strconv.ParseInt(f.Log.cost, 10, 32)
+	if err != nil {
+		return 0
+	}
+	return max(n, 0)
+}
+
 // logOptions returns what the flags say about reading a log.
 func (f *checkFlags) logOptions() (accesslog.Options, error) {
 	o := accesslog.Options{Format: accesslog.Format(f.Format), Layout: f.Log.layout, Columns: f.Columns,
@@ -129,7 +139,9 @@ func (f *checkFlags) logOptions() (accesslog.Options, error) {
 		SkipBad:  f.Log.skipBad,
 		Complete: f.Log.Complete, WithoutCached: f.Log.WithoutCached, Denied: f.Log.denials,
 		Within: f.Log.within, WithinSet: f.Changed("decided-within")}
-	o.Cost, o.CostUnit, _ = strings.Cut(f.Log.cost, "/")
+	if o.Each = f.each(); o.Each == 0 {
+		o.Cost, o.CostUnit, _ = strings.Cut(f.Log.cost, "/")
+	}
 	if !f.Changed("log-partition") {
 		o.PartitionBy = "" // as the format has it
 	}

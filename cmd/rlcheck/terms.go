@@ -8,6 +8,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -84,6 +85,11 @@ func (f *checkFlags) options(t timeline.Terms) check.Options {
 	other := f.Limit != "" && !slices.ContainsFunc(t.Limits, same)
 	if other || f.Changed("exact-burst") || f.Changed("burst-resolution") {
 		o.Resolution.BurstExact, o.Resolution.Burst = f.exactBurst, f.burst
+	}
+	if each := f.each(); each > 1 && o.Resolution.BurstExact { // quotas less than a request apart look alike
+		limit, _ := spec.Parse(f.Limit)
+		o.Resolution.BurstExact = false
+		o.Resolution.Burst = (float64(each) - 0.5) / float64(max(1, limit.Full()))
 	}
 	if other || f.Changed("rate-resolution") {
 		o.Resolution.Rate = f.rate

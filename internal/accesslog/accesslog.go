@@ -79,6 +79,8 @@ type Options struct {
 	// is, a decimal number; empty: 1. A request without the field has timeline.CostUnknown. Empty: each
 	// request costs 1.
 	Cost, CostUnit string
+	// Each is what each request costs if no field says so; 0: 1.
+	Each int64
 	// Outcome returns the outcome of a status, of requests without such a word. nil: StatusOutcome.
 	Outcome func(status int) timeline.Outcome
 	// Within is the longest from the beginning of a request to the decision, if WithinSet. 0: it is as long

@@ -438,7 +438,7 @@ func (r *reader) record(s span, status int, sure bool, line uint32) record {
 // costs returns what a request cost.
 func (r *reader) costs() int64 {
 	if r.o.Cost == "" {
-		return 1
+		return max(r.o.Each, 1)
 	}
 	units, ok := text.Units(string(r.v.get(r.cost)), r.o.CostUnit)
 	if !ok {
