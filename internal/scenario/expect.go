@@ -130,8 +130,7 @@ func retryAfterKind() kind[*claim.RetryAfterExpect] {
 
 func denialKind() kind[*claim.DenialBound] {
 	return object("a bound of denials", []field[*claim.DenialBound]{
-		key("phase", word("a phase must be named", `\S`),
-			func(b *claim.DenialBound) *string { return &b.Phase }).must(),
+		key("phase", aPhase(), func(b *claim.DenialBound) *string { return &b.Phase }).must(),
 		key("max", whole("a number of denials", 0, MaxRequests),
 			func(b *claim.DenialBound) *int { return &b.Max }).must(),
 	}, nil)
@@ -297,14 +296,17 @@ func drains(p *Phase) bool {
 // checkExpected reports expectations on phases that do not exist or have another shape, and completes the
 // others.
 func (s *draft) checkExpected(d *decoder, expect *tree.Node) {
-	names := phaseNames(s.Phases)
+	var names []string
+	for i := range s.Phases {
+		names = append(names, s.Phases[i].Name)
+	}
 	known := func(list string, i int, key, name string) *Phase {
-		p := s.phase(name)
-		if p == nil {
-			at := expect.Get(list).Items[i].Get(key)
-			d.unknown(at.At, at.Path, "phase ", name, "the phases are "+strings.Join(names, ", "), names)
+		if at := named(s.Phases, name); at >= 0 {
+			return &s.Phases[at]
 		}
-		return p
+		at := expect.Get(list).Items[i].Get(key)
+		d.unknown(at.At, at.Path, "phase ", name, "the phases are "+strings.Join(names, ", "), names)
+		return nil
 	}
 	for i, b := range s.Expect.Denials {
 		if p := known("denials", i, "phase", b.Phase); p != nil {

@@ -108,9 +108,7 @@ func loud(phases []Phase) (names []string) {
 // keep leaves out the expectations on other phases, and on the rate, as no phase may be long enough to
 // measure it.
 func (e *Expect) keep(phases []Phase) {
-	gone := func(name string) bool {
-		return !slices.ContainsFunc(phases, func(p Phase) bool { return p.Name == name })
-	}
+	gone := func(name string) bool { return named(phases, name) < 0 }
 	e.Resolution.Rate = Tolerance{}
 	e.Denials = slices.DeleteFunc(e.Denials, func(x claim.DenialBound) bool { return gone(x.Phase) })
 	e.Answers = slices.DeleteFunc(e.Answers, func(x claim.AnswerBound) bool { return gone(x.Phase) })
@@ -128,7 +126,7 @@ func (e *Expect) keep(phases []Phase) {
 // It does not see the rate either.
 func (s *Scenario) unbind() {
 	s.Expect.Denials = slices.DeleteFunc(s.Expect.Denials, func(b claim.DenialBound) bool {
-		at := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Name == b.Phase })
+		at := named(s.Phases, b.Phase)
 		if b.Unlimited || at < 0 || !s.deniesMore(at, b.Max) {
 			return false
 		}
@@ -175,7 +173,7 @@ func (s *Scenario) deniesMore(at, most int) bool {
 
 // Rule is how a right limiter counts the requests of a phase. Requests of unknown phases are exempt.
 func (s *Scenario) Rule(phase string) reference.SimulationRule {
-	at := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Name == phase })
+	at := named(s.Phases, phase)
 	if at < 0 {
 		return reference.SimulationRule{Exempt: true}
 	}

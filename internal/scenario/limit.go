@@ -277,7 +277,7 @@ func (s *draft) likelyEnd() string {
 	for i := range s.phases {
 		p := &s.phases[i]
 		soonest, latest := recoveries(p.Limit)
-		if soonest == latest || p.duration.x.den == 0 || s.phase(p.Name) == nil {
+		if soonest == latest || p.duration.x.den == 0 || named(s.Phases, p.Name) < 0 {
 			continue
 		}
 		end := "soonest"

@@ -311,19 +311,7 @@ func (s *draft) checkKeyField(d *decoder, header *tree.Node, mend string) {
 	}
 }
 
-// phase returns the phase with the name, or nil.
-func (s *draft) phase(name string) *Phase {
-	if i := slices.IndexFunc(s.Phases, func(p Phase) bool { return p.Name == name }); i >= 0 {
-		return &s.Phases[i]
-	}
-	return nil
-}
-
-// phaseNames lists the names in order.
-func phaseNames(phases []Phase) []string {
-	names := make([]string, len(phases))
-	for i := range phases {
-		names[i] = phases[i].Name
-	}
-	return names
+// named returns the place of the phase with the name, or -1.
+func named(phases []Phase, name string) int {
+	return slices.IndexFunc(phases, func(p Phase) bool { return p.Name == name })
 }

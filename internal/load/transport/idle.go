@@ -238,11 +238,11 @@ func (t *Transport) retire(want map[*Pool]int) {
 	t.released.Store(false)
 	for _, p := range t.pools {
 		p.kept = want[p] > 0
+		keep := want[p]
 		if t.frugal.Load() {
-			t.trim(p, 0)
-			continue
+			keep = 0
 		}
-		t.trim(p, want[p])
+		t.trim(p, keep)
 	}
 }
 

@@ -236,15 +236,7 @@ func (l *link) drain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range t.pools {
-		kept := p.idle[:0]
-		for _, c := range p.idle {
-			if c.link == l {
-				t.discard(c)
-			} else {
-				kept = append(kept, c)
-			}
-		}
-		p.idle = kept
+		t.discardIf(p, func(c *Conn) bool { return c.link == l })
 	}
 }
 

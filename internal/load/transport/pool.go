@@ -153,9 +153,7 @@ func (t *Transport) Release(c *Conn) {
 	if len(p.waiting) > 0 && !t.o.Permitted() {
 		t.haltLocked(Unpermitted)
 	} else if len(p.waiting) > 0 && !t.outwaited(p) {
-		s := p.waiting[0]
-		p.waiting = p.waiting[1:]
-		t.hungry--
+		s := t.unqueue(p)
 		c.idleSince = t.clock.Now()
 		t.carries(c, s)
 		t.mu.Unlock()
@@ -172,6 +170,13 @@ func (t *Transport) Release(c *Conn) {
 	p.idle = append(p.idle, c)
 	t.feed()
 	t.mu.Unlock()
+}
+
+// unqueue takes the shot of p that waits longest. The lock is held.
+func (t *Transport) unqueue(p *Pool) (s *Shot) {
+	s, p.waiting = p.waiting[0], p.waiting[1:]
+	t.hungry--
+	return s
 }
 
 // Resend sends s on a connection that the caller, its reader, still holds. If other shots wait for a
@@ -272,9 +277,7 @@ func (t *Transport) room(p *Pool) bool {
 	}
 	for _, other := range t.pools {
 		if other != p && len(other.idle) > 0 && p.poorer(other) {
-			c := other.idle[0]
-			other.idle = other.idle[1:]
-			t.discard(c)
+			t.trim(other, len(other.idle)-1)
 			return true
 		}
 	}
@@ -291,6 +294,17 @@ func (t *Transport) discard(c *Conn) {
 	t.open--
 	delete(t.live, c)
 	c.close()
+}
+
+// discardIf closes idle connections of p. The lock is held.
+func (t *Transport) discardIf(p *Pool, is func(*Conn) bool) {
+	p.idle = slices.DeleteFunc(p.idle, func(c *Conn) bool {
+		if !is(c) {
+			return false
+		}
+		t.discard(c)
+		return true
+	})
 }
 
 // forget takes a connection out of its pool and closes it. It returns the shot in flight on it, or nil. It
@@ -366,9 +380,7 @@ func (t *Transport) connect(p *Pool) {
 	}
 	var s *Shot
 	if len(p.waiting) > p.opening {
-		s = p.waiting[0]
-		p.waiting = p.waiting[1:]
-		t.hungry--
+		s = t.unqueue(p)
 	}
 	t.feed()
 	t.mu.Unlock()
@@ -383,18 +395,15 @@ func (t *Transport) Purge(of Driver) {
 	var out []*Shot
 	t.mu.Lock()
 	for _, p := range t.pools {
-		keep := p.waiting[:0]
-		for _, s := range p.waiting {
-			if of == nil || s.Owner == of {
-				out = append(out, s)
-				t.tickets--
-				t.hungry--
-			} else {
-				keep = append(keep, s)
+		p.waiting = slices.DeleteFunc(p.waiting, func(s *Shot) bool {
+			if of != nil && s.Owner != of {
+				return false
 			}
-		}
-		p.waiting = keep
+			out = append(out, s)
+			return true
+		})
 	}
+	t.tickets, t.hungry = t.tickets-len(out), t.hungry-len(out)
 	t.mu.Unlock()
 	for _, s := range out {
 		s.Owner.Dropped(s)
@@ -435,13 +444,7 @@ func (t *Transport) warm(want map[*Pool]int) {
 	t.retire(want)
 	t.mu.Lock()
 	for _, p := range t.pools {
-		p.idle = slices.DeleteFunc(p.idle, func(c *Conn) bool {
-			old := t.clock.Now()-c.idleSince > stale || c.link.worn()
-			if old {
-				t.discard(c)
-			}
-			return old
-		})
+		t.discardIf(p, func(c *Conn) bool { return t.clock.Now()-c.idleSince > stale || c.link.worn() })
 		for n := want[p] - len(p.idle) - p.opening; n > 0; n-- {
 			todo = append(todo, p)
 		}
@@ -477,9 +480,6 @@ func (t *Transport) Fresh(fresh bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, p := range t.pools {
-		for _, c := range p.idle {
-			t.discard(c)
-		}
-		p.idle = nil
+		t.trim(p, 0)
 	}
 }
