@@ -25,7 +25,7 @@ const mostReal = 3 * time.Second
 func (c *config) otherClock(h http.Handler) string {
 	mark, ok := marker(c.partition)
 	quota, fits := raceQuota(c.limit)
-	if !ok || !fits {
+	if !ok || !fits || c.denial.byContent() {
 		return outside()
 	}
 	asks := make([]ask, quota+3)
@@ -34,7 +34,7 @@ func (c *config) otherClock(h http.Handler) string {
 		mark(asks[i].r, "198.51.100.77")
 	}
 	denied := func(part []ask) bool {
-		all := run(h, part, len(part), "")
+		all := c.sendAll(h, part, len(part), "")
 		return all[len(all)-1].Outcome == rlcheck.Denied
 	}
 	var back time.Duration
@@ -51,7 +51,8 @@ func (c *config) otherClock(h http.Handler) string {
 	if why := outside(); why != "" {
 		return why
 	}
-	const reads = "the limiter reads a clock that is not virtual (use rlchecktest.URL)"
+	const reads = "the limiter reads a clock that is not virtual, such as runtime.nanotime: a bubble " +
+		"cannot move it (serve the handler with httptest.NewServer, and test that with rlchecktest.URL)"
 	if back > mostReal {
 		return fmt.Sprintf("a client has no quota after %s of virtual time: either it never has, or %s",
 			2*back, reads)

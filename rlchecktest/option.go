@@ -33,6 +33,7 @@ type config struct {
 	promises   []result.Promise
 	path       string
 	keys       []string
+	denial     denial
 	events     map[timeline.Action]func(timeline.Event) (int64, error)
 	origin     http.Handler
 	strict     bool
@@ -53,6 +54,9 @@ func newConfig(t *testing.T, limit string, options []Option) *config {
 	}
 	var err error
 	if c.limit, err = rlcheck.ParseLimit(limit); err != nil {
+		t.Fatal(err)
+	}
+	if c.denial, err = denialOf(c.set); err != nil {
 		t.Fatal(err)
 	}
 	any, _, _ := spec.Any(limit) // it was parsed before

@@ -12,6 +12,9 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck"
+	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -37,7 +40,8 @@ const (
 func (c *config) race(build func() http.Handler) (shown, bool) {
 	mark, ok := marker(c.partition)
 	quota, fits := raceQuota(c.limit)
-	if !ok || !fits || len(c.keys) > 0 || len(c.only) > 0 && !slices.Contains(c.only, "race") ||
+	if !ok || !fits || c.denial.byContent() || len(c.keys) > 0 ||
+		len(c.only) > 0 && !slices.Contains(c.only, "race") ||
 		slices.Contains(c.skip, "race") {
 		return shown{}, false
 	}
@@ -57,7 +61,7 @@ func (c *config) race(build func() http.Handler) (shown, bool) {
 			asks[i] = ask{r: plain.Clone(plain.Context()), w: httptest.NewRecorder()}
 			mark(asks[i].r, client)
 		}
-		one := run(h, asks, len(asks)-together, client)
+		one := c.sendAll(h, asks, len(asks)-together, client)
 		denied := func(r rlcheck.Request) bool { return r.Outcome != rlcheck.Allowed }
 		if n := len(slices.DeleteFunc(slices.Clone(one), denied)); n != quota { // it is enough
 			all = one
@@ -125,9 +129,9 @@ func (a *ask) send(h http.Handler) {
 	h.ServeHTTP(a.w, a.r)
 }
 
-// run sends the first requests one after the other and the rest together, and returns what their client
+// sendAll sends the first requests one after the other and the rest together, and returns what their client
 // sees.
-func run(h http.Handler, asks []ask, first int, client string) []rlcheck.Request {
+func (c *config) sendAll(h http.Handler, asks []ask, first int, client string) []rlcheck.Request {
 	for i := range asks[:first] {
 		asks[i].send(h)
 	}
@@ -154,15 +158,53 @@ func run(h http.Handler, asks []ask, first int, client string) []rlcheck.Request
 	for i := range asks {
 		out[i] = rlcheck.Request{Client: client, Sent: asks[i].from, Answered: asks[i].to,
 			Status: asks[i].w.Code}
-		switch code := asks[i].w.Code; {
-		case asks[i].gone:
-		case code == http.StatusTooManyRequests || code == http.StatusServiceUnavailable:
-			out[i].Outcome = rlcheck.Denied
-		case code < http.StatusBadRequest:
-			out[i].Outcome = rlcheck.Allowed
+		if !asks[i].gone {
+			out[i].Outcome = c.denial.outcome(asks[i].w)
 		}
 	}
 	return out
+}
+
+// denial says which answers are denials and admissions, as the scenarios read them.
+type denial struct {
+	scenario.Denied
+	allowed []int
+}
+
+// denialOf returns what the options say of denials.
+func denialOf(set []tree.Setting) (denial, error) {
+	all, err := bundled()
+	if err != nil {
+		return denial{}, err
+	}
+	set = slices.DeleteFunc(slices.Clone(set), func(x tree.Setting) bool {
+		return !strings.HasPrefix(x.Path, "denied") && !strings.HasPrefix(x.Path, "allowed")
+	})
+	s, err := scenario.Parse(all[0].src, all[0].name, scenario.ParseOptions{Env: nothing, Set: set})
+	if err != nil {
+		return denial{}, fmt.Errorf("rlchecktest: %w", err)
+	}
+	return denial{s.Denied, s.Allowed}, nil
+}
+
+// byContent tells that a status alone does not show a denial.
+func (d denial) byContent() bool { return d.Unanswered || d.Header != "" || d.Body != "" }
+
+// outcome returns what became of a request. What a cache answered is unknown: the limiter did not see it.
+func (d denial) outcome(w *httptest.ResponseRecorder) rlcheck.Outcome {
+	cached := new(headers.Caches).Gave(0, func(name string) (string, bool) {
+		v := w.Header().Values(name)
+		return strings.Join(v, ", "), len(v) > 0
+	})
+	switch {
+	case cached:
+		return rlcheck.Unknown
+	case slices.Contains(d.Status, w.Code):
+		return rlcheck.Denied
+	case slices.Contains(d.allowed, w.Code), len(d.allowed) == 0 && w.Code < http.StatusBadRequest:
+		return rlcheck.Allowed
+	}
+	return rlcheck.Unknown
 }
 
 // marker returns what marks a request with its client. ok=false: it is not known how.

@@ -156,7 +156,7 @@ func (c *config) weigh(out *result.Scenario, doubt string) shown {
 		lines = append(lines, f.Lines()...)
 	}
 	proof := strings.Join(lines, "\n  ")
-	why := text.Clean(fmt.Sprintf("INCONCLUSIVE  %s: %s", out.Reason, out.Detail))
+	why := text.Clean(fmt.Sprintf("INCONCLUSIVE  %s: %s%s", out.Reason, out.Detail, mends[out.Reason]))
 	x := shown{id: out.ID, verdict: noted}
 	switch counts := out.Weighs(c.strict); {
 	case out.Verdict == result.Pass:
@@ -177,6 +177,12 @@ func (c *config) weigh(out *result.Scenario, doubt string) shown {
 		x.text = "FAIL  (informative)  " + proof
 	}
 	return x
+}
+
+// mends are the options that help against a reason.
+var mends = map[result.Reason]string{
+	result.UnclassifiedStatus: `; here: Set("denied.status", "[403]") or Set("allowed.status", "[404]")`,
+	result.Unreachable:        `; a slow handler needs Set("target.timeout", "30s")`,
 }
 
 // bases says what the claims of a Pass rest on, each once.

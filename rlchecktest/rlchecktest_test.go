@@ -258,3 +258,38 @@ func faulty(t *testing.T, s *scenario.Scenario, f lab.Fault) shown {
 		return at.all[len(at.all)-1]
 	}, s.Limit.String(), options...))
 }
+
+// TestADenialIsWhatTheOptionsSay: the race reads denials as the scenarios do, and accuses nobody for what a
+// cache answered.
+func TestADenialIsWhatTheOptionsSay(t *testing.T) {
+	const spec = "fixed-window,rate=20/1s,align=first"
+	with := func(deny func(w http.ResponseWriter)) func() http.Handler {
+		return func() http.Handler {
+			inner := newWindow(20, time.Second)
+			return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				answer := httptest.NewRecorder()
+				if inner.ServeHTTP(answer, r); answer.Code == http.StatusTooManyRequests {
+					deny(w)
+				}
+			})
+		}
+	}
+	forbidden := with(func(w http.ResponseWriter) { w.WriteHeader(http.StatusForbidden) })
+	named := with(func(w http.ResponseWriter) { w.Header().Set("X-Denied", "yes") })
+	cached := with(func(w http.ResponseWriter) { w.Header().Set("X-Cache", "HIT") })
+	for name, x := range map[string]struct {
+		build   func() http.Handler
+		options []Option
+		want    verdict
+	}{
+		"403":           {forbidden, []Option{Only("race", "burst"), Set("denied.status", "[403]")}, passed},
+		"403, not told": {forbidden, []Option{Only("burst")}, open},
+		"a field": {named, []Option{Only("race", "burst"), Set("denied.header", "X-Denied: yes")},
+			passed},
+		"a cache": {cached, []Option{Only("race")}, open},
+	} {
+		if got := worst(see(t, false, x.build, spec, x.options...)); got.verdict != x.want {
+			t.Errorf("%s: %s: %v: %s", name, got.id, got.verdict, got.text)
+		}
+	}
+}
