@@ -14,12 +14,12 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/report"
-	"github.com/rlcheck/rlcheck/internal/result"
 )
 
 // compareFlags are the flags of `rlcheck compare`.
 type compareFlags struct {
-	outputs, only, skip   []string
+	selection
+	outputs               []string
 	maxRegression, failOn string
 	strict                bool
 }
@@ -34,8 +34,7 @@ func newCompareCmd(e *cli.Env) *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "")
 	fl.StringVar(&f.maxRegression, "max-regression", "", "")
-	fl.StringSliceVar(&f.only, "only", nil, "")
-	fl.StringSliceVar(&f.skip, "skip", nil, "")
+	f.selection.add(fl)
 	fl.StringVar(&f.failOn, "fail-on", "", "")
 	fl.BoolVar(&f.strict, "strict", false, "")
 	return cmd
@@ -97,22 +96,14 @@ func readSide(e *cli.Env, name string, f compareFlags) (report.Side, error) {
 		if err != nil {
 			return side, err
 		}
+		if len(f.only)+len(f.skip) > 0 {
+			if err := f.choose(r); err != nil {
+				return side, fmt.Errorf("%s: %w", r.ID, err)
+			}
+		}
 		side.Runs = append(side.Runs, r)
 	}
-	return side, chooseAll(side.Runs, f.only, f.skip)
-}
-
-// chooseAll is choose for several runs, each of which may lack scenarios of the others.
-func chooseAll(runs []*result.Run, only, skip []string) error {
-	if len(only)+len(skip) == 0 {
-		return nil
-	}
-	for _, r := range runs {
-		if err := choose(r, only, skip); err != nil {
-			return fmt.Errorf("%s: %w", r.ID, err)
-		}
-	}
-	return nil
+	return side, nil
 }
 
 // sidePaths lists the runs of one side: a path, a glob, or several with commas between them. For a folder

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"path"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -16,7 +15,8 @@ import (
 )
 
 func newReportCmd(e *cli.Env) *cobra.Command {
-	var outputs, only, skip []string
+	var outputs []string
+	var of selection
 	var strict bool
 	cmd := &cobra.Command{
 		Use:  "report RUN -o FORMAT[=PATH]",
@@ -33,7 +33,7 @@ func newReportCmd(e *cli.Env) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := choose(r, only, skip); err != nil {
+			if err := of.choose(r); err != nil {
 				return err
 			}
 			o := cli.ReportOptions(e)
@@ -42,28 +42,23 @@ func newReportCmd(e *cli.Env) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringArrayVarP(&outputs, "output", "o", nil, "")
-	cmd.Flags().StringSliceVar(&only, "only", nil, "")
-	cmd.Flags().StringSliceVar(&skip, "skip", nil, "")
+	of.add(cmd.Flags())
 	cmd.Flags().BoolVar(&strict, "strict", false, "")
 	return cmd
 }
 
-// choose keeps the scenarios of a run that only and skip select.
-func choose(r *result.Run, only, skip []string) error {
-	if err := checkPatterns(only, skip); err != nil {
+// choose keeps the chosen scenarios of a run.
+func (x selection) choose(r *result.Run) error {
+	if err := x.checkPatterns(); err != nil {
 		return err
-	}
-	means := func(w, id string) bool {
-		ok, _ := path.Match(w, id) // a bad pattern was refused before
-		return ok
 	}
 	var ids []string
 	var errs []error
 	for i := range r.Scenarios {
 		ids = append(ids, r.Scenarios[i].ID)
 	}
-	for _, w := range append(slices.Clone(only), skip...) {
-		if !slices.ContainsFunc(ids, func(id string) bool { return means(w, id) }) {
+	for _, w := range slices.Concat(x.only, x.skip) {
+		if !slices.ContainsFunc(ids, func(id string) bool { return matches(id, nil, []string{w}) }) {
 			errs = append(errs, cli.Usagef("%s: the run has no such scenario%s", w,
 				cli.Visible(cli.Mend(nearID(w, ids)))))
 		}
@@ -72,8 +67,7 @@ func choose(r *result.Run, only, skip []string) error {
 		return err
 	}
 	r.Scenarios = slices.DeleteFunc(r.Scenarios, func(s result.Scenario) bool {
-		is := func(w string) bool { return means(w, s.ID) }
-		return len(only) > 0 && !slices.ContainsFunc(only, is) || slices.ContainsFunc(skip, is)
+		return !x.selected(s.ID, nil)
 	})
 	if len(r.Scenarios) == 0 && len(ids) > 0 {
 		return cli.Usagef("no scenario is left: --only and --skip select none of %s",

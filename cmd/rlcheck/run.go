@@ -19,9 +19,10 @@ import (
 
 // runFlags are the flags of `rlcheck run`.
 type runFlags struct {
+	selection
 	Target, Limit, Partition, keys, Out, redis, failOn string
 	config, live                                       string
-	Set, only, skip, Outputs, Allow, promise, slo      []string
+	Set, Outputs, Allow, promise, slo                  []string
 	strict, dryRun, compress                           bool
 	seed                                               uint64
 	serial, economical                                 bool
@@ -67,8 +68,7 @@ func newRunCmd(e *cli.Env) *cobra.Command {
 	fl.StringSliceVar(&f.Request.allowed, "allowed", nil, "")
 	fl.StringVar(&f.config, "config", "", "")
 	fl.StringArrayVar(&f.Set, "set", nil, "")
-	fl.StringSliceVar(&f.only, "only", nil, "")
-	fl.StringSliceVar(&f.skip, "skip", nil, "")
+	f.selection.add(fl)
 	fl.BoolVar(&f.strict, "strict", false, "")
 	fl.StringSliceVar(&f.promise, "promise", nil, "")
 	fl.StringVar(&f.cost, "cost", "", "")
@@ -118,20 +118,9 @@ func runAll(e *cli.Env, args []string, f runFlags) error {
 	if err != nil {
 		return err
 	}
-	given, err := readSources(withLong(args, f.only))
+	given, opts, chosen, err := f.selection.read(e, args, &f)
 	if err != nil {
 		return err
-	}
-	opts, err := parseOptions(e, &f)
-	if err != nil {
-		return err
-	}
-	chosen, notes, err := pickScenarios(given, opts, f.only, f.skip)
-	if err != nil {
-		return err
-	}
-	for _, note := range notes {
-		e.Say.Line(note)
 	}
 	red := trial.NewRedactor(chosen, opts.Set, f.redis)
 	err = errors.Join(placeless(&f, chosen), limitSaid(chosen, red), openly(e, chosen, given, &f),

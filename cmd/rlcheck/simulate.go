@@ -26,10 +26,11 @@ import (
 
 // simulateFlags are the flags of `rlcheck simulate`.
 type simulateFlags struct {
-	limits, set, only, skip, outputs []string
-	from, beside                     string
-	answer                           time.Duration
-	seed                             uint64
+	selection
+	limits, set, outputs []string
+	from, beside         string
+	answer               time.Duration
+	seed                 uint64
 	// read are the flags for reading a recording. Those of its limit are not used.
 	read checkFlags
 }
@@ -56,8 +57,7 @@ func newSimulateCmd(e *cli.Env) *cobra.Command {
 	fl.StringVar(&f.beside, "beside", "", "")
 	fl.StringArrayVarP(&f.outputs, "output", "o", nil, "")
 	fl.StringArrayVar(&f.set, "set", nil, "")
-	fl.StringSliceVar(&f.only, "only", nil, "")
-	fl.StringSliceVar(&f.skip, "skip", nil, "")
+	f.selection.add(fl)
 	fl.Uint64Var(&f.seed, "seed", 1, "")
 	fl.DurationVar(&f.answer, "answer", time.Millisecond, "")
 	fl.StringVar(&f.read.Format, "format", "ndjson", "")
@@ -109,20 +109,9 @@ func simulateScenarios(e *cli.Env, args []string, f simulateFlags) (out []result
 		return nil,
 			cli.Usagef("simulate: name a scenario file, a folder or builtin:NAME, or a log with --from")
 	}
-	given, err := readSources(withLong(args, f.only))
+	_, _, chosen, err := f.selection.read(e, args, &runFlags{Limit: strings.Join(f.limits, ""), Set: f.set})
 	if err != nil {
 		return nil, err
-	}
-	opts, err := parseOptions(e, &runFlags{Limit: strings.Join(f.limits, ""), Set: f.set})
-	if err != nil {
-		return nil, err
-	}
-	chosen, notes, err := pickScenarios(given, opts, f.only, f.skip)
-	if err != nil {
-		return nil, err
-	}
-	for _, note := range notes {
-		e.Say.Line(note)
 	}
 	var errs []error
 	for _, s := range chosen {
@@ -311,7 +300,7 @@ func simulateBeside(e *cli.Env, args []string, f simulateFlags) error {
 	if err != nil {
 		return err
 	}
-	if err := choose(r, f.only, f.skip); err != nil {
+	if err := f.choose(r); err != nil {
 		return err
 	}
 	all, err := decideBeside(e, r, f.limits)

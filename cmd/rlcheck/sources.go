@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
@@ -220,17 +222,42 @@ func readBuiltin(name string) ([]scenarioSource, error) {
 	return out, nil
 }
 
+// selection are the flags that choose among scenarios, by their ids, globs over them, or tags.
+type selection struct{ only, skip []string }
+
+// add declares the flags.
+func (x *selection) add(fl *pflag.FlagSet) {
+	fl.StringSliceVar(&x.only, "only", nil, "")
+	fl.StringSliceVar(&x.skip, "skip", nil, "")
+}
+
+// read reads scenarios with the flags that change them, and keeps those that are chosen.
+func (x selection) read(e *cli.Env, args []string, f *runFlags) (given []scenarioSource,
+	opts scenario.ParseOptions, chosen []*scenario.Scenario, err error) {
+	if given, err = readSources(withLong(args, x.only)); err != nil {
+		return nil, opts, nil, err
+	}
+	if opts, err = parseOptions(e, f); err != nil {
+		return nil, opts, nil, err
+	}
+	chosen, notes, err := x.pick(given, opts)
+	for _, note := range notes {
+		e.Say.Line(note)
+	}
+	return given, opts, chosen, err
+}
+
 // matches tells whether one of the words selects a scenario: its id, a glob over ids, or a tag.
-func matches(s *scenario.Scenario, words []string) bool {
+func matches(id string, tags, words []string) bool {
 	return slices.ContainsFunc(words, func(w string) bool {
-		ok, _ := path.Match(w, s.ID) // a bad pattern was refused before
-		return ok || slices.Contains(s.Tags, w)
+		ok, _ := path.Match(w, id) // a bad pattern was refused before
+		return ok || slices.Contains(tags, w)
 	})
 }
 
-// selected tells whether only and skip select a scenario.
-func selected(s *scenario.Scenario, only, skip []string) bool {
-	return (len(only) == 0 || matches(s, only)) && !matches(s, skip)
+// selected tells whether a scenario is chosen.
+func (x selection) selected(id string, tags []string) bool {
+	return (len(x.only) == 0 || matches(id, tags, x.only)) && !matches(id, tags, x.skip)
 }
 
 // nearWord suggests the id or tag that a word may have meant.
@@ -250,8 +277,8 @@ func wordsToSelect(all []*scenario.Scenario) (words []string) {
 }
 
 // checkPatterns refuses invalid patterns in --only and --skip.
-func checkPatterns(only, skip []string) error {
-	for _, w := range append(slices.Clone(only), skip...) {
+func (x selection) checkPatterns() error {
+	for _, w := range slices.Concat(x.only, x.skip) {
 		if _, err := path.Match(w, ""); err != nil {
 			return cli.Usagef("%q: not a pattern: a [ is not closed", w)
 		}
@@ -259,12 +286,11 @@ func checkPatterns(only, skip []string) error {
 	return nil
 }
 
-// pickScenarios parses the sources and keeps those that only and skip select. All mistakes of all files are
-// reported. notes names a word of skip that selects nothing and looks misspelt. It may be meant for other
-// runs.
-func pickScenarios(sources []scenarioSource, opts scenario.ParseOptions, only, skip []string) (
-	out []*scenario.Scenario, notes []string, err error) {
-	if err := checkPatterns(only, skip); err != nil {
+// pick parses the sources and keeps those that are chosen. All mistakes of all files are reported. notes
+// names a word of skip that selects nothing and looks misspelt. It may be meant for other runs.
+func (x selection) pick(sources []scenarioSource, opts scenario.ParseOptions) (out []*scenario.Scenario,
+	notes []string, err error) {
+	if err := x.checkPatterns(); err != nil {
 		return nil, nil, err
 	}
 	var all []*scenario.Scenario
@@ -275,7 +301,7 @@ func pickScenarios(sources []scenarioSource, opts scenario.ParseOptions, only, s
 		if err != nil {
 			// What is not selected may not suit the settings of the run.
 			if plain, bad := scenario.Parse(src.Text, src.Name,
-				scenario.ParseOptions{Env: opts.Env}); bad != nil || selected(plain, only, skip) {
+				scenario.ParseOptions{Env: opts.Env}); bad != nil || x.selected(plain.ID, plain.Tags) {
 				errs = append(errs, err)
 			} else {
 				all = append(all, plain)
@@ -287,15 +313,17 @@ func pickScenarios(sources []scenarioSource, opts scenario.ParseOptions, only, s
 		}
 		ids[s.ID] = src.Name
 		all = append(all, s)
-		if selected(s, only, skip) {
+		if x.selected(s.ID, s.Tags) {
 			out = append(out, s)
 		}
 	}
 	known := func(w string) bool {
-		return slices.ContainsFunc(all, func(s *scenario.Scenario) bool { return matches(s, []string{w}) })
+		return slices.ContainsFunc(all, func(s *scenario.Scenario) bool {
+			return matches(s.ID, s.Tags, []string{w})
+		})
 	}
 	const nothing = "%s: no scenario has this id or tag%s"
-	for _, w := range only {
+	for _, w := range x.only {
 		if !known(w) && len(errs) == 0 {
 			errs = append(errs, cli.Usagef("--only "+nothing, w, cli.Mend(nearWord(w, all))))
 		}
@@ -307,7 +335,7 @@ func pickScenarios(sources []scenarioSource, opts scenario.ParseOptions, only, s
 		return nil, nil, cli.Usagef("no scenario is left: --only and --skip select none of %s "+
 			"(rlcheck list shows their ids and tags)", text.Plural(len(sources), "scenario"))
 	}
-	for _, w := range skip {
+	for _, w := range x.skip {
 		if hint := text.Suggest(w, wordsToSelect(all)); !known(w) && hint != "" {
 			notes = append(notes, fmt.Sprintf("--skip "+nothing, cli.Visible(w), cli.Mend(hint)))
 		}
