@@ -72,10 +72,9 @@ var models = []Product{
 				",align=first,tick=1s,reserve=1,linger=1s"
 		},
 		Differs: "A request adds 1 at the decision, which opens a window, and its tokens afterwards. The 1 " +
-			"is not given back, and some denied requests add it too. So a denial proves nothing if as " +
-			"few tokens are left as requests came. A task in the background adds the tokens; how soon is " +
-			"not documented, so linger=1s is a guess. Its clock shows whole seconds. window_size is " +
-			"LITELLM_RATE_LIMIT_WINDOW_SIZE.",
+			"is not given back, which reserve=1 allows for. A task in the background adds the tokens; how " +
+			"soon is not documented, so linger=1s is a guess. Its clock shows whole seconds. window_size " +
+			"is LITELLM_RATE_LIMIT_WINDOW_SIZE.",
 		Source: "https://github.com/BerriAI/litellm/blob/main/litellm/proxy/hooks/" +
 			"parallel_request_limiter_v3.py",
 	},

@@ -105,6 +105,9 @@ func (r reserved) most(h *history.History) []mark {
 	var out []mark
 	for _, ev := range h.Possible {
 		_, most := ev.Settles()
+		if r.Reserve == 1 { // some limiters count the request itself by it, and keep it
+			most++
+		}
 		since, until := ev.Since(), max(ev.Until(), ev.Since())
 		taken := mark{at: ev.End, after: ev.Start - 1, units: r.Reserve}
 		switch rest := most - r.Reserve; {
