@@ -296,7 +296,7 @@ func (c *Conn) fail(s *Shot, early bool, err error) {
 		if early {
 			c.tooEarly()
 		} else if c.denies(err) {
-			c.t.deny(s)
+			c.deny(s)
 			return
 		}
 	}
@@ -305,11 +305,11 @@ func (c *Conn) fail(s *Shot, early bool, err error) {
 
 // deny ends s as a denial, if its connection ended without an answer and the user declared such denials
 // (SilentDenials). The target decided before the reader noticed, so the interval ends now.
-func (t *Transport) deny(s *Shot) {
-	now := t.clock.Now()
+func (c *Conn) deny(s *Shot) {
+	now := c.t.clock.Now()
 	s.Obs.Sent, s.Obs.FirstByte = s.began(now), now
 	s.Obs.Outcome, s.Obs.Answered = timeline.Denied, true
-	t.ended(s, nil)
+	c.t.ended(s, nil)
 }
 
 // fail ends s, for which no answer came.

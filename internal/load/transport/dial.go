@@ -31,7 +31,7 @@ func (t *Transport) dial(p *Pool) (*Conn, error) {
 		return nil, err
 	}
 	t.opened.Add(1)
-	t.timed(began)
+	t.timed(t.clock.Now() - began)
 	c := &Conn{t: t, pool: p, nc: nc, raw: raw}
 	c.in = intake{from: nc, clock: t.clock, left: maxHeader}
 	if !t.attach(c) {
@@ -48,11 +48,10 @@ func (t *Transport) OpeningTime(n int) time.Duration {
 }
 
 // timed counts how long it took to open a connection.
-func (t *Transport) timed(began time.Duration) {
-	took := int64(t.clock.Now() - began)
-	t.openings.Add(took)
-	if took > t.slowest.Load() {
-		t.slowest.Store(took) // two at once may lose one value: this is an estimate
+func (t *tallies) timed(took time.Duration) {
+	t.openings.Add(int64(took))
+	if int64(took) > t.slowest.Load() {
+		t.slowest.Store(int64(took)) // two at once may lose one value: this is an estimate
 	}
 }
 

@@ -126,7 +126,7 @@ func (t *Transport) newLink(ctx context.Context, p *Pool) (*link, error) {
 		}
 		return nil, err
 	}
-	t.timed(began)
+	t.timed(t.clock.Now() - began)
 	t.speaks(p, nc, "HTTP/2")
 	t.wg.Add(1)
 	go l.serve()

@@ -173,9 +173,9 @@ func (t *Transport) Release(c *Conn) {
 }
 
 // unqueue takes the shot of p that waits longest. The lock is held.
-func (t *Transport) unqueue(p *Pool) (s *Shot) {
+func (n *connections) unqueue(p *Pool) (s *Shot) {
 	s, p.waiting = p.waiting[0], p.waiting[1:]
-	t.hungry--
+	n.hungry--
 	return s
 }
 
