@@ -193,7 +193,8 @@ func TestWhatASettlingLimiterMayDo(t *testing.T) {
 				{4, 1000, 175, true}}, result.Fail, "request #4 was allowed although less than the 58 " +
 				"units that it reserves were left: at least 58 of 100 units were charged or reserved " +
 				"before it"},
-		"a request that counts itself keeps its unit": {"fixed-window,rate=100/1m,phase=0s,reserve=1,linger=1ms",
+		"a request that counts itself keeps its unit": {
+			"fixed-window,rate=100/1m,phase=0s,reserve=1,linger=1ms",
 			[]asked{{0, 2, 49, true}, {100, 102, 49, true}, {200, 202, 1, false}}, result.Pass, ""},
 		"it keeps no more": {"fixed-window,rate=100/1m,phase=0s,reserve=1,linger=1ms",
 			[]asked{{0, 2, 49, true}, {100, 102, 48, true}, {200, 202, 1, false}}, result.Fail,

@@ -50,7 +50,7 @@ var bluntLimits = []string{
 // TestNoFaultPassesABluntBudget: a limit under which little is certain makes a scenario INCONCLUSIVE, with
 // the reason. It lets no fault pass that the scenario claims to catch.
 func TestNoFaultPassesABluntBudget(t *testing.T) {
-	verdicts := map[string]int{}
+	verdicts := map[result.Verdict]int{}
 	for _, limit := range bluntLimits {
 		trials, err := lab.Trials(limit)
 		if err != nil {
@@ -66,7 +66,7 @@ func TestNoFaultPassesABluntBudget(t *testing.T) {
 			if out.Missed() || out.Accused() || out.Verdict == result.Inconclusive && out.Why == "" {
 				t.Errorf("%s/%s/%s: got %s: %s", limit, x.Scenario.ID, x.Fault, out.Verdict, out.Why)
 			}
-			verdicts[string(out.Verdict)]++
+			verdicts[out.Verdict]++
 		}
 	}
 	t.Log(verdicts)
