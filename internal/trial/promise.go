@@ -50,7 +50,7 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (result.Claim, *result
 	}
 	return result.Claim{ID: c.ID, Kind: c.Kind, Reason: result.NeedsFailed, Unpromised: result.PromiseCost,
 		Text: "no request was seen to take more than one unit, and the target does not promise costs " +
-			"in X-Cost"}, nil
+			"in X-Cost (where its answers tell what they cost: cost: {body: usage.total_tokens})"}, nil
 }
 
 // unpriced notes that nobody knows what a denied request would have cost, if answers tell costs and the
