@@ -61,8 +61,7 @@ type word struct{ id, text string }
 // vocabulary are the groups in the order in which explain lists them.
 type vocabulary []words
 
-// wordsText has the groups, "[kind] plural: about", each with the words that nothing else defines. The lines
-// of a word's text are indented by a tab.
+// wordsText has the groups, each with the words that nothing else defines.
 //
 //go:embed words.txt
 var wordsText string
@@ -70,19 +69,11 @@ var wordsText string
 // glossary returns all words. Those of the program itself come from what it is made of.
 func glossary(e *cli.Env) (vocabulary, error) {
 	var out vocabulary
-	for line := range strings.Lines(wordsText) {
-		line = strings.TrimSuffix(line, "\n")
-		text, indented := strings.CutPrefix(line, "\t")
-		switch kind, rest, group := strings.Cut(strings.TrimPrefix(line, "["), "] "); {
-		case indented:
-			all := out[len(out)-1].all
-			w := &all[len(all)-1]
-			w.text = strings.TrimPrefix(w.text+"\n"+text, "\n")
-		case group:
-			plural, about, _ := strings.Cut(rest, ": ")
-			out = append(out, words{kind: kind, plural: plural, about: about})
-		default:
-			out[len(out)-1].all = append(out[len(out)-1].all, word{id: line})
+	for _, w := range text.Entries(wordsText) {
+		if w.Kind == "group" {
+			out = append(out, words{kind: w.Name, plural: w.Get("plural"), about: w.Get("about")})
+		} else {
+			out.add(w.Kind, w.Name, w.Get("text"))
 		}
 	}
 	out.spec()
