@@ -9,6 +9,8 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/scenarios"
+
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // bundled returns the scenario files that come with rlcheck, by name.
@@ -146,6 +148,22 @@ func TestBundledScenariosCanShowWhatTheyClaim(t *testing.T) {
 		o := parse("overload-10x")
 		if got, need := o.Phases[0].Requests, boundsOf(o.Limit, 1).full; int64(got) <= need {
 			t.Errorf("overload-10x with limit %q: %d requests do not use up %d", limit, got, need)
+		}
+	}
+}
+
+// TestSpreadWaitsTakeLonger: a phase whose clients wait as they are told lasts until spread waits are over.
+func TestSpreadWaitsTakeLonger(t *testing.T) {
+	for spread, want := range map[string]time.Duration{"0%": 4800 * time.Millisecond,
+		"50%": 7200 * time.Millisecond} {
+		s, err := Parse(bundled(t)["retry-after.yaml"], "retry-after.yaml",
+			ParseOptions{Limit: "fixed-window,rate=5/4s",
+				Set: []tree.Setting{{Path: "expect.retry_after_spread", Value: spread}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := s.Phases[1].Duration; got != want {
+			t.Errorf("%s: got %s, want %s", spread, got, want)
 		}
 	}
 }

@@ -34,6 +34,9 @@ func (p *phaseDraft) resolve(d *decoder, s *Scenario) {
 	if s.Cost.ByAnswers() { // a limit of requests beside a budget says nothing of when that is back
 		rest = boundsOf(budget(p.Limit), p.Cost)
 	}
+	if p.Shape == timeline.HonorRetryAfter { // its clients wait as long as they are told
+		rest.recovery = MulDiv(rest.recovery, int64(100*(1+s.Expect.RetryAfter.Spread)), 100, true)
+	}
 	p.Duration = p.duration.resolve(d, n.Get("duration"), rest)
 	switch p.Shape {
 	case timeline.Steps:
