@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/scenarios"
-
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // bundled returns the scenario files that come with rlcheck, by name.
