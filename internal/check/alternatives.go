@@ -298,7 +298,7 @@ func clocks(q *inquiry) (out []spec.Policy) {
 // named says what is different from the declared policy, in a few words.
 func (q *inquiry) named(p spec.Policy) string {
 	d := q.declared
-	if d.Algorithm != p.Algorithm || d.Align != p.Align || d.Refresh != p.Refresh || d.Slots != p.Slots {
+	if d.Algorithm != p.Algorithm || d.Align != p.Align || d.Refresh != p.Refresh {
 		return strings.Join(append([]string{kindText(p)}, otherKeys(p, spec.Policy{Tick: d.Tick,
 			Start: spec.StartFull, Count: spec.CountAdmitted, Rounding: spec.RoundNone})...), ", ")
 	}
@@ -355,8 +355,6 @@ func kindText(p spec.Policy) string {
 		return fmt.Sprintf("a sliding window counter of %s", p.Rate)
 	case !p.Fixed():
 		return fmt.Sprintf("a sliding window log of %s", p.Rate)
-	case p.Slots > 1:
-		return fmt.Sprintf("a window of %s in %d slots", p.Rate, p.Slots)
 	}
 	how := map[spec.Align]string{spec.AlignClock: "aligned to the clock", spec.AlignFirst: "opened by the " +
 		"first request", spec.AlignShared: "that one timer ends for all clients",

@@ -25,15 +25,15 @@ type Windows struct {
 // Anywhere tells whether nothing is known of where the windows begin: every instant is possible.
 func (w Windows) Anywhere() bool { return w.Begin.To-w.Begin.From >= w.Every-1 }
 
-// WindowsOf returns where the windows of p begin, as far as p and the clock of a recording tell. Of a window
-// in slots it returns the slots. ok=false: p has no such windows, requests open them, or their length is a
-// range or that of calendar days.
+// WindowsOf returns where the windows of p begin, as far as p and the clock of a recording tell. ok=false: p
+// has no such windows, requests open them, or their length is a range or that of calendar days.
 func WindowsOf(p spec.Policy, h timeline.Header) (w Windows, ok bool) {
 	if !p.Windowed() || p.Align == spec.AlignFirst || p.PerTo > 0 || p.Align == spec.AlignCalendar {
 		return Windows{}, false
 	}
 	box, _ := PhasesOf(p, h)
-	return Windows{Every: LongestSlot(p), Begin: Span{time.Duration(box.From), time.Duration(box.To)}}, true
+	begin := Span{time.Duration(box.From), time.Duration(box.To)}
+	return Windows{Every: p.LongestWindow(), Begin: begin}, true
 }
 
 // Openings returns when each window of p began under a right limiter, ascending at both ends. It is for

@@ -78,7 +78,6 @@ func smallProducts(out map[string]spec.Limit) {
 	long.Rate = spec.Rate{N: 2, Per: 14}
 	out["window + window, phases unknown"] = spec.Limit{short, long}
 	out["first window + window"] = append(out["fixed window, first request"], window)
-	out["window in 2 slots, its own + bucket"] = spec.Limit{own(out["window in 2 slots"][0]), bucket}
 	out["refreshed window + window"] = spec.Limit{out["window refreshed by all"][0], window}
 	out["refreshed window + window"][0].Rate = spec.Rate{N: 3, Per: 30}
 	out["window refreshed by admissions, its own + "+
@@ -199,7 +198,6 @@ func smallWindows(add adder) {
 	add("fixed window, first request, counts all, lasts", fixed,
 		func(p *spec.Policy) { first(p); countsAll(p); outlives(p) })
 	smallRefreshes(add, fixed)
-	smallRings(add, fixed)
 	add("fixed window, ttl", fixed, func(p *spec.Policy) { p.TTL = 9 })
 	add("fixed window, counts all, ttl", fixed, func(p *spec.Policy) { countsAll(p); p.TTL = 9 })
 	add("fixed window, tick", fixed, ticks)
@@ -219,30 +217,6 @@ func smallWindows(add adder) {
 		func(p *spec.Policy) { first(p); ticks(p); countsAll(p) })
 	add("sliding counter, first, rounds up, quota 3", counter,
 		func(p *spec.Policy) { first(p); p.Rounding, p.Rate.N = spec.RoundUp, 3 })
-}
-
-// smallRings adds windows with slots.
-func smallRings(add adder, fixed spec.Policy) {
-	slots := func(n int64, edit func(*spec.Policy)) func(*spec.Policy) {
-		return func(p *spec.Policy) {
-			p.Slots = n
-			p.PhaseFrom = min(p.PhaseFrom, p.Slot()-1)
-			if p.PhaseTo = p.PhaseFrom; edit != nil {
-				edit(p)
-			}
-		}
-	}
-	unknown := func(p *spec.Policy) { p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignUnknown, 0, 0 }
-	add("window in 2 slots", fixed, slots(2, nil))
-	add("window in 4 slots, quota 3", fixed, slots(4, func(p *spec.Policy) { p.Rate.N = 3 }))
-	add("window in 5 slots, quota 1", fixed, slots(5, func(p *spec.Policy) { p.Rate.N = 1 }))
-	add("window in 4 slots, unknown phase", fixed, slots(4, unknown))
-	add("window in 2 slots, unknown phase, counts all", fixed,
-		slots(2, func(p *spec.Policy) { unknown(p); countsAll(p) }))
-	add("window in 4 slots, counts all", fixed, slots(4, countsAll))
-	add("window in 4 slots, tick", fixed, slots(4, ticks))
-	add("window in 4 slots, ban", fixed, slots(4, func(p *spec.Policy) { p.Ban = 7 }))
-	add("window in 4 slots, ttl", fixed, slots(4, func(p *spec.Policy) { p.TTL = 9 }))
 }
 
 // smallRefreshes adds windows that requests start anew.

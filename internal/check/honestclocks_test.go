@@ -203,7 +203,7 @@ func measuresTheTruth(t *testing.T, where string, j *result.Judgement, declared,
 					t.Errorf("%s, partition %s: measured %+v, want %v inside", where, v.Partition, of, value)
 				}
 			}
-			if at, size := m.Phase.Lo, float64(p.Slot()); m.Phase.LoSet {
+			if at, size := m.Phase.Lo, float64(p.ShortestWindow()); m.Phase.LoSet {
 				if at += math.Mod(math.Mod(float64(p.PhaseFrom)-at, size)+size, size); at > m.Phase.Hi {
 					t.Errorf("%s, partition %s: measured a phase in %+v, want %v inside", where, v.Partition,
 						m.Phase, p.PhaseFrom)

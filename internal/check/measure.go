@@ -151,7 +151,8 @@ func (g Gauge) refuted(pol spec.Policy, mode result.Conformance) bool {
 	if g.Case.Frugal {
 		s.Few = frugalBoxes
 	}
-	if old := g.last; old.Group != nil && old.Policy.Slot() == pol.Slot() { // whatever the burst
+	// The beginnings of windows are the same, whatever the burst.
+	if old := g.last; old.Group != nil && old.Policy.ShortestWindow() == pol.ShortestWindow() {
 		s.Beginnings, s.Breakpoints, s.Begun = old.Beginnings, old.Breakpoints, true
 	}
 	_, ok := s.Refute(g.Box)
@@ -328,7 +329,7 @@ const (
 // unit is nanoseconds since the start of the recording, and it may reach beyond one window. Unset: the phase
 // is known, or no phase is refuted.
 func (g Gauge) phase(pol spec.Policy) result.Interval {
-	size := int64(LongestSlot(pol))
+	size := int64(pol.LongestWindow())
 	if !pol.Windowed() || pol.Align == spec.AlignFirst || g.Box.From == g.Box.To ||
 		len(g.History.All) > phaseLimit {
 		return result.Interval{}

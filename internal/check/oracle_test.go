@@ -282,7 +282,7 @@ func (s *nodeSet) add(n node) bool {
 // phaseBox returns the phases, in nanoseconds, that a policy and a header leave open. For a policy without
 // windows that is one phase.
 func phaseBox(p spec.Policy, h timeline.Header) (from, to int64) {
-	size := int64(p.Slot())
+	size := int64(p.ShortestWindow())
 	switch {
 	case !p.Windowed() || p.Align == spec.AlignFirst:
 		return 0, 0

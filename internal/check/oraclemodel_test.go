@@ -485,10 +485,6 @@ func machineOf(t *testing.T, p spec.Policy, phase, birth int64) machine {
 		}
 		m = units{p.Rate.N, keep, all}
 	case spec.FixedWindow:
-		if p.Slots > 1 {
-			m = ringCount{p.Slots, p.Rate.N, per / p.Slots, phase, all}
-			break
-		}
 		if p.Refreshes() {
 			m = renewed{p.Rate.N, per, all, p.Refresh == spec.RefreshAll}
 			break

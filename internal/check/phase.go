@@ -15,7 +15,7 @@ import (
 // PhasesOf returns the box of phases that a policy and a header leave open, in nanoseconds. shared: all
 // partitions have the same phase.
 func PhasesOf(p spec.Policy, h timeline.Header) (box history.Interval, shared bool) {
-	size := int64(LongestSlot(p))
+	size := int64(p.LongestWindow())
 	all := history.Interval{From: 0, To: size - 1}
 	if !p.Windowed() || p.Align == spec.AlignFirst {
 		return history.Interval{}, false
@@ -38,14 +38,6 @@ func PhasesOf(p spec.Policy, h timeline.Header) (box history.Interval, shared bo
 	begin := -(h.Started.UnixNano() % size)
 	return narrow(history.Interval{From: begin - int64(h.WallError), To: begin + int64(h.WallError)}, all),
 		true
-}
-
-// LongestSlot returns the longest that the windows of p can be, or its slots if it has any.
-func LongestSlot(p spec.Policy) time.Duration {
-	if p.Slots > 1 {
-		return p.Slot()
-	}
-	return p.LongestWindow()
 }
 
 // narrow returns box, or all phases if box is as wide as a window.
@@ -149,7 +141,7 @@ func (s *PhaseSearch) Begin(box history.Interval) {
 		}
 	}
 	s.work = max(s.work, LeastWhole*(n+1))
-	s.Reach = min(late, int64(s.Policy.Slot())/2)
+	s.Reach = min(late, int64(s.Policy.ShortestWindow())/2)
 	if !s.Begun {
 		s.list(box, n)
 	}
@@ -164,7 +156,7 @@ func (s *PhaseSearch) list(box history.Interval, n int) {
 		s.Beginnings = beginningsOf(s.Group, search.Counted(spec.Limit{s.Policy}))
 	}
 	if box.From != box.To && s.Policy.PerTo == 0 && n <= search.MostEvents {
-		s.Breakpoints = BreakpointsOf(s.Group.Parts, int64(s.Policy.Slot()), box)
+		s.Breakpoints = BreakpointsOf(s.Group.Parts, int64(s.Policy.ShortestWindow()), box)
 	}
 }
 

@@ -91,9 +91,6 @@ func (s Sentence) inWindows(br *limiter.Breach) string {
 	case s.Pol.Refreshes():
 		return fmt.Sprintf(", without a silence of %s in between that would end the window; at most "+
 			"%d are possible", s.Pol.Rate.Per, br.Bound)
-	case s.Pol.Slots > 1:
-		return fmt.Sprintf(", in %d consecutive slots of %s; at most %s are possible",
-			br.Windows*s.Pol.Slots, s.Pol.Slot(), times(br.Windows, s.Pol.Rate.N, br.Bound))
 	}
 	return fmt.Sprintf(", in %s; at most %s are possible",
 		plural(br.Windows, "window", "windows")+" of "+s.window(),
@@ -246,13 +243,10 @@ func (s Sentence) Phases(f result.Finding, box history.Interval) string {
 		return fmt.Sprintf("no values within %s explain %s allowed and %d denied within %s together", s.Pol,
 			s.units(allowed), denied, seconds(f.To-f.From))
 	}
-	per, name := s.Pol.Slot(), "windows"
-	if s.Pol.Slots > 1 {
-		name = "slots"
-	}
-	where := "wherever the " + name + " of " + per.String() + " begin"
+	per := s.Pol.ShortestWindow()
+	where := "wherever the windows of " + per.String() + " begin"
 	if size := int64(per); box.To-box.From < size-1 {
-		where = fmt.Sprintf("for %s of %s that begin between %s and %s", name, per,
+		where = fmt.Sprintf("for windows of %s that begin between %s and %s", per,
 			seconds(time.Duration(history.Mod(box.From, size))),
 			seconds(time.Duration(history.Mod(box.From, size)+box.To-box.From)))
 	}

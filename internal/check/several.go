@@ -186,7 +186,7 @@ func (s *SeveralSearch) refute() (found []Refutation, ok bool) {
 		}
 		var listed Breakpoints
 		if box.From != box.To {
-			listed = BreakpointsOf(g.Parts, int64(pol.Slot()), box)
+			listed = BreakpointsOf(g.Parts, int64(pol.ShortestWindow()), box)
 			n := 1
 			for _, h := range g.Parts {
 				n += len(h.All)

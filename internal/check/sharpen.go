@@ -123,7 +123,7 @@ func (s *sharpener) rate(i int, iv *result.Interval) {
 	per, units := int64(p.Rate.Per), float64(p.Rate.N)*float64(time.Second)
 	v := value{s, i, per, func(per int64) spec.Policy {
 		other := p
-		other.Rate.Per = time.Duration(per - per%max(p.Slots, 1))
+		other.Rate.Per = time.Duration(per)
 		return other
 	}, false}
 	longest, shortest := per*windowReach, max(per/windowReach, 1)

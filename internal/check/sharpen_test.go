@@ -115,11 +115,11 @@ func endsOf(limit spec.Limit, i int, m result.Measured) (out []spec.Limit) {
 	units := float64(p.Rate.N) * float64(time.Second)
 	const parts = 2 * windowReach * (1.0 / inwardParts)
 	per := limit[i].Rate.Per
-	if m.Rate.LoSet && p.Slots <= 1 {
+	if m.Rate.LoSet {
 		p.Rate.Per = max(per, time.Duration(units/m.Rate.Lo-parts*float64(per))-1)
 		add(p)
 	}
-	if m.Rate.HiSet && p.Slots <= 1 {
+	if m.Rate.HiSet {
 		p.Rate.Per = min(per, time.Duration(units/m.Rate.Hi+parts*float64(per))+2)
 		add(p)
 	}

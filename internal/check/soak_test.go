@@ -54,10 +54,10 @@ var (
 	demandedOfBound = floor{0.6, 0.55}
 )
 
-// demandedOf returns the share that must be caught under a limit. Slots and limits that are told of
-// completions have no exact model.
+// demandedOf returns the share that must be caught under a limit. Limits that are told of completions
+// have no exact model.
 func demandedOf(limit spec.Limit) floor {
-	if slices.ContainsFunc(limit, func(p spec.Policy) bool { return p.Slots > 1 || p.Completes() }) {
+	if limit.Completes() {
 		return demandedOfBound
 	}
 	return demanded

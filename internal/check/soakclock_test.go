@@ -93,7 +93,8 @@ func partitions(t *testing.T, r *rand.Rand, limit spec.Limit, h timeline.Header,
 	known := slices.Clone(limit)
 	for i := range known {
 		if p := &known[i]; p.Windowed() {
-			p.Align, p.PhaseFrom = spec.AlignPhase, time.Duration(history.Mod(-clock, int64(p.Slot())))
+			p.Align = spec.AlignPhase
+			p.PhaseFrom = time.Duration(history.Mod(-clock, int64(p.ShortestWindow())))
 			p.PhaseTo = p.PhaseFrom
 		}
 	}

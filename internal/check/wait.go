@@ -81,7 +81,7 @@ func longestWait(p spec.Policy, h timeline.Header, o *timeline.Observation, s co
 // window where that is not known.
 func untilWindowEnds(p spec.Policy, h timeline.Header, o *timeline.Observation) time.Duration {
 	box, shared := PhasesOf(p, h)
-	if !shared || !o.Answered || p.Slots > 1 || p.Align == spec.AlignCalendar {
+	if !shared || !o.Answered || p.Align == spec.AlignCalendar {
 		return p.LongestWindow()
 	}
 	w := limiter.NewGrid(p, box.From, box.To)
@@ -101,7 +101,7 @@ type counted struct {
 
 // countedIn returns the units of a partition, whose observations ascend by Sent.
 func countedIn(p spec.Policy, obs []timeline.Observation) (s counted) {
-	if !p.Fixed() || p.Refreshes() || p.Slots > 1 || p.Clear > 0 || p.Charge == spec.ChargeCompletion {
+	if !p.Fixed() || p.Refreshes() || p.Clear > 0 || p.Charge == spec.ChargeCompletion {
 		return s
 	}
 	var ends []timeline.Observation

@@ -131,7 +131,7 @@ func (s *windowSearch) look(b lengths) (halves []lengths, stop bool) {
 // sides are as short as they need to be.
 func (s *windowSearch) halves(b lengths) (shorter, longer lengths, ok bool) {
 	size, phase := b.sizes.To-b.sizes.From, b.phases.To-b.phases.From
-	windows := (s.h.All[len(s.h.All)-1].End/b.sizes.From + 1) * max(s.pol.Slots, 1)
+	windows := s.h.All[len(s.h.All)-1].End/b.sizes.From + 1
 	shorter, longer = b, b
 	switch {
 	case size > s.precision && size*min(windows, windowParts) >= phase:

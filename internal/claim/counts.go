@@ -313,7 +313,7 @@ func (s *series) sameWindow(p spec.Policy, from, to time.Duration) bool {
 		if h.Started.IsZero() {
 			return false
 		}
-		zero, w := h.Started.UnixNano(), int64(p.Slot())
+		zero, w := h.Started.UnixNano(), int64(p.ShortestWindow())
 		return (zero+int64(from-h.WallError))/w == (zero+int64(to+h.WallError))/w
 	default:
 		return false

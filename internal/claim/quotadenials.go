@@ -176,9 +176,9 @@ func (s *series) closely(denials []*timeline.Observation, windows int) bool {
 	}
 	denials = denials[n:]
 	h, last := &s.Header, denials[len(denials)-1]
-	span := last.FirstByte - denials[0].Sent
+	span := last.FirstByte - denials[0].Sent + 2*h.ClockError + h.Drift(last.FirstByte)
 	for _, p := range s.Limit {
-		if p.Fixed() && span+max(h.Tick, p.Tick)+2*h.ClockError+h.Drift(last.FirstByte) >= p.Slot() {
+		if p.Fixed() && span+max(h.Tick, p.Tick) >= p.ShortestWindow() {
 			return false
 		}
 	}

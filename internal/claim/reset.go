@@ -162,7 +162,7 @@ func (j *Recording) openings() map[string]span {
 func (j *Recording) windowEnd(o *timeline.Observation, limit spec.Limit, opened map[string]span) (end span,
 	ok bool) {
 	p := limit[0]
-	plain := !p.Completes() && p.Ban == 0 && p.TTL == 0 && p.Clear == 0 && p.Slots == 0 && p.PerTo == 0 &&
+	plain := !p.Completes() && p.Ban == 0 && p.TTL == 0 && p.Clear == 0 && p.PerTo == 0 &&
 		!p.Refreshes() && p.Tick == 0
 	if len(limit) > 1 || !p.Fixed() || !plain {
 		return end, false

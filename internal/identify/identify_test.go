@@ -238,7 +238,7 @@ func differs(truth spec.Policy, found Candidate) string {
 		return "algorithm"
 	case got.Full() != truth.Full():
 		return "quota"
-	case len(found.Limit) > 1 || got.Slots != truth.Slots || got.Ban == 0 != (truth.Ban == 0):
+	case len(found.Limit) > 1 || got.Ban == 0 != (truth.Ban == 0):
 		return "rare axis"
 	case found.Measured.Rate.Lo > rate*1.0001 || found.Measured.Rate.Hi < rate*0.9999:
 		return "measured rate"

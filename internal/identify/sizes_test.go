@@ -181,7 +181,7 @@ func apart(truth spec.Limit, c *identify.Candidate) string {
 	single := p.Full() == 1 && got.Full() == 1
 	burst := c.Measured.Burst
 	switch {
-	case len(c.Limit) > 1 || got.Slots != p.Slots || got.Ban != p.Ban || got.TTL != p.TTL:
+	case len(c.Limit) > 1 || got.Ban != p.Ban || got.TTL != p.TTL:
 		return "rare"
 	case !slices.Contains(c.Class, p.Algorithm) && !single:
 		return "algorithm"

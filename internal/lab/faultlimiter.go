@@ -59,7 +59,7 @@ func seesParts(l spec.Limit) string {
 		if p.Rate.N*p.Rate.N < int64(p.Rate.Per/time.Second) {
 			return "a quota of so few units in so long a window hides parts of a second (declare another)"
 		}
-		if !p.Fixed() || p.Align == spec.AlignFirst || p.Slot()%time.Second != 0 ||
+		if !p.Fixed() || p.Align == spec.AlignFirst || p.ShortestWindow()%time.Second != 0 ||
 			p.PhaseFrom%time.Second != 0 {
 			return ""
 		}
@@ -87,9 +87,9 @@ func notRefreshed(l spec.Limit) string {
 	return ""
 }
 
-// oneSlotted demands one fixed window that is divided into slots.
+// oneSlotted demands one window that is divided into slots.
 func oneSlotted(l spec.Limit) string {
-	if len(l) == 1 && l[0].Slots > 1 {
+	if len(l) == 1 && l[0].InSlots() {
 		return ""
 	}
 	return "it needs one fixed-window in slots"

@@ -28,7 +28,7 @@ var policyFaults = []Fault{
 	}},
 	{Name: "long-window-overflow", fits: longWindow, policy: func(p spec.Policy) spec.Policy {
 		if p.Rate.Per > maxTimer {
-			p.Rate.Per, p.Slots = time.Millisecond, 0
+			p.Rate.Per = time.Millisecond
 		}
 		return p
 	}},
@@ -46,7 +46,6 @@ var policyFaults = []Fault{
 // paced returns p with its time stretched by num/den.
 func paced(p spec.Policy, num, den int64) spec.Policy {
 	p.Rate.Per = time.Duration(int64(p.Rate.Per) / den * num)
-	p.Rate.Per -= p.Rate.Per % time.Duration(max(p.Slots, 1)) // slots are whole nanoseconds
 	return p
 }
 

@@ -33,10 +33,10 @@ func quickBucket(each int64) func(spec.Limit) string {
 // clockWindow demands one fixed window that begins by the clock.
 func clockWindow(l spec.Limit) string {
 	if len(l) == 1 && l[0].Fixed() && (l[0].Align == "" || l[0].Align == spec.AlignClock) &&
-		l[0].Ban == 0 && l[0].Tick == 0 && l[0].Slots == 0 {
+		l[0].Ban == 0 && l[0].Tick == 0 {
 		return ""
 	}
-	return "it needs one fixed-window aligned to the clock, without ban, tick and slots"
+	return "it needs one fixed-window aligned to the clock, without ban and tick"
 }
 
 // wholeSeconds demands one fixed window by the clock that a field in whole seconds tells from the next one.

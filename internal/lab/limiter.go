@@ -349,7 +349,7 @@ func colliding(_ reference.Limiter, limit spec.Limit) reference.Limiter {
 func stuckSlots(l reference.Limiter, limit spec.Limit) reference.Limiter {
 	type times struct{ at, last time.Duration } // that of the inner limiter, and the last request
 	type state = within[times]
-	slot := limit[0].Slot()
+	slot := limit[0].Tick
 	return wrong[state]{func(s state, at time.Duration, cost int64) (_ state, d reference.Decision) {
 		if s.inner == nil {
 			s = state{l.Init(), times{at, at}}

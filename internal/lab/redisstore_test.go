@@ -411,7 +411,6 @@ func TestStoreRefuses(t *testing.T) {
 		"gcra,rate=1/s,burst=3,tick=1500ns":                        "whole microseconds",
 		"fixed-window,rate=9007199254740993/1s":                    "2^53",
 		"gcra,rate=1/s,burst=1 + gcra,rate=1/9ns,burst=1":          "whole microseconds",
-		"fixed-window,rate=10/s,slots=5":                           "counts in slots",
 		"gcra,rate=1/s,burst=3,ttl=1s":                             "forgets an idle client early",
 		"gcra,rate=1/s,burst=1,count=own + fixed-window,rate=5/9s": "counts what another policy denies",
 	} {

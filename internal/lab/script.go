@@ -94,8 +94,6 @@ func scriptedPolicy(p spec.Policy) (scripted, error) {
 	switch {
 	case p.Completes():
 		return refuse("limit "+p.String(), "there is no script that is told of completions")
-	case p.Slots > 1:
-		return refuse("limit "+p.String(), "there is no script that counts in slots")
 	case p.Align == spec.AlignCalendar:
 		return refuse("limit "+p.String(), "there is no script that counts by calendar days")
 	case p.Growth > 0:

@@ -58,7 +58,7 @@ var contractSpecs = []string{
 	"fixed-window,rate=4/100ns,slots=2",
 	"fixed-window,rate=4/100ns,slots=5,phase=13ns",
 	"fixed-window,rate=7/100ns,slots=100,align=shared",
-	"fixed-window,rate=4/100ns,slots=4,count=all,tick=7ns",
+	"fixed-window,rate=4/100ns,slots=4,count=all,tick=5ns",
 	"fixed-window,rate=4/100ns,slots=10,align=unknown,ban=30ns,ttl=60ns",
 	"fixed-window,rate=4/100ns,slots=4,count=own + token-bucket,rate=3/100ns,burst=3",
 	"fixed-window,rate=4/100ns,align=first,refresh=all",
@@ -357,8 +357,6 @@ func (s *subject) resetByDefinition() time.Duration {
 			return false
 		}
 		switch {
-		case p.Slots > 1:
-			return s.define.slotted(0, at).Sign() == 0
 		case p.Refreshes():
 			return s.define.refreshed(0, at).Sign() == 0
 		case p.Windowed():

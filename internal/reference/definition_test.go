@@ -2,10 +2,14 @@ package reference
 
 import (
 	"cmp"
-	"github.com/rlcheck/rlcheck/internal/spec"
+	"fmt"
 	"math/big"
+	"math/rand/v2"
 	"slices"
+	"testing"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // definition decides by the definitions of the algorithms. It computes each question anew, in rational
@@ -244,9 +248,6 @@ func (d *definition) fits(k int, at time.Duration, cost int64) bool {
 	case spec.SlidingWindowLog:
 		return d.logged(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
 	case spec.FixedWindow:
-		if p.Slots > 1 {
-			return d.slotted(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
-		}
 		if p.Refreshes() {
 			return d.refreshed(k, at).Cmp(rat(p.Rate.N-cost)) <= 0
 		}
@@ -368,21 +369,36 @@ func (d *definition) refreshed(k int, at time.Duration) *big.Rat {
 	return sum
 }
 
-// slotted returns the units charged in the slot of the instant at and in the slots before it in the same
-// ring.
-func (d *definition) slotted(k int, at time.Duration) *big.Rat {
-	p, sum := d.limit[k], new(big.Rat)
-	slot := func(t *big.Rat) int64 {
-		x := new(big.Rat).Sub(t, rat(int64(p.PhaseFrom)))
-		return floor(x.Quo(x, big.NewRat(int64(p.Rate.Per), p.Slots))).Int64()
-	}
-	last := slot(clock(p, at))
-	for _, e := range d.events(k, at) {
-		if last-slot(e.at) < p.Slots {
-			sum.Add(sum, e.units)
+// TestSlotsAreALogThatTicks: a window divided into slots admits what the log of its SPEC does. Any run of as
+// many slots as it has holds at most the quota.
+func TestSlotsAreALogThatTicks(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 5))
+	for range 2000 {
+		slots, slot, quota := 2+r.Int64N(9), 1+r.Int64N(30), 1+r.Int64N(6)
+		limit, err := spec.Parse(fmt.Sprintf("fixed-window,rate=%d/%dns,slots=%d", quota, slots*slot, slots))
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := NewLimit(limit)
+		if err != nil {
+			t.Fatal(err)
+		}
+		state, at, counted := l.Init(), int64(0), map[int64]int64{} // units by slot
+		for range 60 {
+			at += r.Int64N(2 * slot)
+			cost, used := 1+r.Int64N(2), int64(0)
+			for k := range slots {
+				used += counted[at/slot-k]
+			}
+			var d Decision
+			if state, d = l.Step(state, time.Duration(at), cost); d.Allow != (used+cost <= quota) {
+				t.Fatalf("%s at %d: got %v, and %d of %d units are counted", limit, at, d, used, quota)
+			}
+			if d.Allow {
+				counted[at/slot] += cost
+			}
 		}
 	}
-	return sum
 }
 
 // joined tells whether the window that starts at begin directly follows the window of an event at the instant

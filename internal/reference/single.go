@@ -76,9 +76,6 @@ func algorithmOf(p spec.Policy) part {
 	case spec.LeakyBucketQueue:
 		return single[levelState]{newQueue(p)}
 	case spec.FixedWindow:
-		if p.Slots > 1 {
-			return single[slotState]{newSlottedWindow(p)}
-		}
 		return single[windowState]{newFixedWindow(p)}
 	case spec.SlidingWindowLog:
 		return single[logState]{newWindowLog(p)}

@@ -16,7 +16,7 @@ import (
 // decreases with t. Windows whose beginning is known to less than half a window bound it more tightly.
 func mostBy(p spec.Policy, h timeline.Header, from, t time.Duration) float64 {
 	w, ok := check.WindowsOf(p, h)
-	if lo, hi := w.Begin.From, w.Begin.To; ok && hi-lo < w.Every/2 && p.Slots <= 1 {
+	if lo, hi := w.Begin.From, w.Begin.To; ok && hi-lo < w.Every/2 {
 		return float64(p.Rate.N) * float64(floorDiv(t-lo, p.Rate.Per)-floorDiv(from-hi, p.Rate.Per)+1)
 	}
 	return p.MostWithin(t - from)

@@ -23,7 +23,7 @@ type windows struct {
 // policy and the clock say, then what was measured of the partition. ok=false: the policy has no windows.
 func windowsOf(s *result.Scenario, i int, part timeline.Part) (w windows, ok bool) {
 	p := s.Limit[i]
-	if !p.Windowed() || p.Slots > 1 {
+	if !p.Windowed() {
 		return windows{}, false
 	}
 	if p.Align == spec.AlignFirst {

@@ -142,13 +142,13 @@ var subjects = []struct {
 	{Windows, "windows", "fixed-window,rate=20/1s", some(spec.Policy.HasWindow)},
 	{FixedWindows, "windows that begin by the clock", "fixed-window,rate=20/1200ms",
 		some(func(p spec.Policy) bool {
-			return p.Fixed() && (p.Align == "" || p.Align == spec.AlignClock) && p.Slots < 2
+			return p.Fixed() && (p.Align == "" || p.Align == spec.AlignClock)
 		})},
 	{OwnWindows, "windows that begin with the first request of a client",
 		"fixed-window,rate=20/1s,align=first",
 		some(func(p spec.Policy) bool { return p.Fixed() && p.Align == spec.AlignFirst })},
 	{Slots, "windows in slots", "fixed-window,rate=20/1s,slots=5",
-		some(func(p spec.Policy) bool { return p.Slots > 1 })},
+		some(spec.Policy.InSlots)},
 	{Queues, "limits that delay", "leaky-bucket-queue,rate=50/s,queue=9", some(spec.Policy.Queued)},
 	{InFlight, "requests in flight", "concurrency,limit=10", some(spec.Policy.InFlight)},
 	{LateCharges, "quotas that are charged on completion",

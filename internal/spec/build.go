@@ -56,6 +56,7 @@ type builder struct {
 	given map[string]int
 	bad   map[string]bool
 	wrong []KeyError
+	slots int64 // of a window; see inSlots
 }
 
 // build is Build. partial: parts of the SPEC were already refused, so no key is called missing.
@@ -74,6 +75,7 @@ func build(algorithm string, pairs []Pair, partial bool) (Policy, []KeyError) {
 			b.checkMissing(in)
 		}
 		b.checkTogether(in)
+		b.inSlots()
 		b.policy.Burst = b.policy.Full()
 		b.policy = settledStart(b.policy)
 	}
@@ -89,9 +91,6 @@ func (b *builder) complete(in family) {
 	p := &b.policy
 	if in&inWindows != 0 && p.Align == "" {
 		p.Align = AlignClock
-	}
-	if p.Slots == 1 { // the whole window
-		p.Slots = 0
 	}
 	if in&inFixedWindow != 0 && p.Refresh == "" {
 		p.Refresh = RefreshNone
@@ -184,6 +183,8 @@ func (b *builder) read(i int, pair Pair, in family) {
 	b.given[k.name] = i
 	if p := k.read(&b.policy, pair.Value); p != nil {
 		b.fail(k.name, true, *p)
+	} else if k.name == "slots" {
+		b.slots, _ = whole(pair.Value)
 	}
 }
 
@@ -226,6 +227,15 @@ func settledStart(p Policy) Policy {
 		p.Start, p.Level = StartFull, 0
 	}
 	return p
+}
+
+// inSlots returns the log that a window divided into slots is. Any run of as many slots as a window has holds
+// at most the quota. A log whose clock moves by a slot at a time counts the same.
+func (b *builder) inSlots() {
+	if p := &b.policy; b.slots > 1 {
+		p.Algorithm, p.Align, p.PhaseFrom, p.PhaseTo, p.Refresh = SlidingWindowLog, "", 0, 0, ""
+		p.Tick, p.TickSet = max(p.Tick, p.Rate.Per/time.Duration(b.slots)), true
+	}
 }
 
 // setQueue notes a range of queues: Burst is the places of a queue and the one in service.

@@ -179,22 +179,20 @@ const mostSlots = 1000
 
 // checkSlots reports slots that a window cannot be divided into.
 func (b *builder) checkSlots() {
-	p := &b.policy
-	if p.Slots <= 1 || b.bad["slots"] {
+	if b.slots <= 1 || b.bad["slots"] {
 		return
 	}
-	wrong := Problem{What: fmt.Sprintf("slots \"%d\"", p.Slots)}
-	switch {
-	case p.Slots > mostSlots:
+	wrong := Problem{What: fmt.Sprintf("slots \"%d\"", b.slots)}
+	switch per, tick, n := b.policy.Rate.Per, b.policy.Tick, time.Duration(b.slots); {
+	case b.slots > mostSlots:
 		wrong.Why = fmt.Sprintf("a window has at most %d slots", mostSlots)
-	case p.Rate.Per%time.Duration(p.Slots) != 0:
+	case per%n != 0:
 		wrong.Why = fmt.Sprintf("a window of %s does not divide into that many slots of whole nanoseconds",
-			durationText(p.Rate.Per))
-	case p.PerTo > 0:
+			durationText(per))
+	case b.policy.PerTo > 0:
 		wrong.Why = "a window that is divided into slots has one length"
-	case p.Align == AlignFirst && !b.bad["align"]:
-		wrong.Why, wrong.Mend = "slots do not begin with a request",
-			`write "align=unknown" if their start is not known`
+	case tick > 0 && per/n%tick != 0 && tick%(per/n) != 0:
+		wrong.Why = fmt.Sprintf("slots of %s and ticks of %s do not end together", per/n, tick)
 	default:
 		return
 	}
@@ -209,12 +207,9 @@ func (b *builder) checkPhase() {
 		text += ".." + durationText(p.PhaseTo)
 	}
 	wrong := Problem{What: fmt.Sprintf("phase %q", text)}
-	switch per, of := p.Slot(), "window"; {
+	switch per := p.Rate.Per; {
 	case max(p.PhaseFrom, p.PhaseTo) >= per:
-		if p.Slots > 1 {
-			of = "slot"
-		}
-		wrong.Why = "a phase is less than the " + of + " of " + durationText(per)
+		wrong.Why = "a phase is less than the window of " + durationText(per)
 		if p.PhaseTo == p.PhaseFrom {
 			wrong.Mend = fmt.Sprintf("write %q", durationText(p.PhaseFrom%per))
 		}
@@ -348,7 +343,7 @@ func (b *builder) checkCharge(in family) {
 	refuse("refresh", p.Refreshes(), "no request restarts a window")
 	refuse("zone", p.Align == AlignCalendar, "windows have one length")
 	refuse("rate", p.Align == AlignCalendar, "windows have one length")
-	refuse("slots", p.Slots > 1, "a window is counted as a whole")
+	refuse("slots", b.slots > 1, "a window is counted as a whole")
 	refuse("refill", p.Refill != RefillContinuous, "a bucket refills continuously")
 	refuse("ban", p.Ban != 0, "there is no ban")
 	refuse("ttl", p.TTL != 0, "no partition is forgotten")

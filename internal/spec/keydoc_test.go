@@ -51,6 +51,9 @@ func TestEveryKeyIsPrinted(t *testing.T) {
 		"D or A..B": "3s..4s", "A..B or A..": "1s..2s",
 		"a name such as Asia/Shanghai": "Asia/Shanghai"}
 	for i, d := range KeyDocs() {
+		if d.Key == "slots" { // it is printed as the log that it is
+			continue
+		}
 		said := []string{values[d.Values]}
 		if d.Values == "" {
 			said = nil

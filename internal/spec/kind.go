@@ -186,6 +186,11 @@ func (p Policy) UntilRoom(cost int64) time.Duration {
 	return p.UntilBack(max(cost, 1))
 }
 
+// InSlots tells whether p counts a window in slots: it is a log whose clock moves by a part of its window.
+func (p Policy) InSlots() bool {
+	return p.Algorithm == SlidingWindowLog && p.Tick > p.Rate.Per/(mostSlots+1)
+}
+
 // Weighs tells whether p weighs the count of the window before.
 func (p Policy) Weighs() bool { return p.of(inCounter) }
 
@@ -194,10 +199,6 @@ func (p Policy) Weighs() bool { return p.of(inCounter) }
 func (p Policy) MostWithin(span time.Duration) float64 {
 	quota, per := float64(p.Rate.N), p.Rate.Per.Seconds()
 	switch windows := math.Floor(span.Seconds() / per); {
-	// As many successive slots as a window has hold a quota, whichever comes first.
-	case p.Windowed() && p.Slots > 1:
-		slot := p.Slot()
-		return quota * float64((span+slot)/(slot*time.Duration(p.Slots))+1)
 	case p.Windowed() && p.Align != AlignFirst:
 		return quota * (windows + 2)
 	case p.HasWindow():

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -161,10 +160,6 @@ type Policy struct {
 	PhaseFrom, PhaseTo time.Duration
 	// Zone is the time zone of AlignCalendar, a name of the IANA database; empty: UTC.
 	Zone string
-	// Slots is into how many sub-windows of one length the window is divided, at least 2; 0: it is not
-	// divided. The quota is then that of each slot together with the Slots-1 before it. Slots begin where
-	// windows would.
-	Slots int64
 	// Refresh says which requests start the window anew. Empty for all but fixed windows.
 	Refresh Refresh
 	Count   Count
@@ -228,7 +223,7 @@ var keys = []key{
 	{"align", inWindows, readWord("align", func(p *Policy, w Align) { p.Align = w }, AlignClock, AlignFirst,
 		AlignUnknown, AlignShared)},
 	{"zone", inFixedWindow, readZone},
-	{"slots", inFixedWindow, readCount("slots", 1, func(p *Policy, n int64) { p.Slots = n })},
+	{"slots", inFixedWindow, readCount("slots", 1, func(*Policy, int64) {})},
 	{"refresh", inFixedWindow, readWord("refresh", func(p *Policy, w Refresh) { p.Refresh = w },
 		RefreshNone, RefreshAdmitted, RefreshAll)},
 	{"count", inBuckets | inWindows | inLog, readWord("count", func(p *Policy, w Count) { p.Count = w },
@@ -290,7 +285,6 @@ func (p Policy) String() string {
 		word("align", string(p.Align), string(AlignClock))
 	}
 	pair("zone", p.Zone, p.Zone != "")
-	pair("slots", strconv.FormatInt(p.Slots, 10), p.Slots != 0)
 	word("refresh", string(p.Refresh), string(RefreshNone))
 	word("count", string(p.Count), string(CountAdmitted))
 	word("refill", string(p.Refill), string(RefillContinuous))
@@ -377,12 +371,12 @@ func (p Policy) LongestWindow() time.Duration {
 	return max(p.Rate.Per, p.PerTo)
 }
 
-// Slot returns the length of the window, or of each slot of it, rounded down.
-func (p Policy) Slot() time.Duration {
-	if c := p.Calendar(); !c.IsZero() {
-		return c.Longest()
+// ShortestWindow returns the least length of a window; calendar days have one length on their padded clock.
+func (p Policy) ShortestWindow() time.Duration {
+	if p.Align == AlignCalendar {
+		return p.LongestWindow()
 	}
-	return p.Rate.Per / time.Duration(max(p.Slots, 1))
+	return p.Rate.Per
 }
 
 // LongestBan returns the longest that a ban of p can be: Ban, the upper end of its range, or BanMost.

@@ -52,10 +52,10 @@ func TestParse(t *testing.T) {
 		{"fixed-window,rate=100/1m", Limit{base(FixedWindow, Rate{100, time.Minute}, nil)}},
 		{"fixed-window,rate=7/d,align=first,count=all", Limit{base(FixedWindow, Rate{7, day},
 			func(p *Policy) { p.Align, p.Count = AlignFirst, CountAll })}},
-		{"fixed-window,rate=7/h,slots=60,phase=59s", Limit{base(FixedWindow, Rate{7, time.Hour},
-			func(p *Policy) {
-				p.Slots, p.Align, p.PhaseFrom, p.PhaseTo = 60, AlignPhase, 59*time.Second, 59*time.Second
-			})}},
+		{"fixed-window,rate=7/h,slots=60,phase=59s", Limit{base(SlidingWindowLog, Rate{7, time.Hour},
+			func(p *Policy) { p.Tick, p.TickSet = time.Minute, true })}},
+		{"fixed-window,rate=7/h,slots=60,tick=1s", Limit{base(SlidingWindowLog, Rate{7, time.Hour},
+			func(p *Policy) { p.Tick, p.TickSet = time.Minute, true })}},
 		{"fixed-window,rate=7/h,slots=1", Limit{base(FixedWindow, Rate{7, time.Hour}, nil)}},
 		{"fixed-window,rate=7/h,align=first,refresh=admitted", Limit{base(FixedWindow, Rate{7, time.Hour},
 			func(p *Policy) { p.Align, p.Refresh = AlignFirst, RefreshAdmitted })}},
@@ -242,16 +242,12 @@ func drawPolicy(rt *rapid.T) Policy {
 	case p.Windowed():
 		p.Align = rapid.SampledFrom([]Align{AlignClock, AlignFirst, AlignUnknown, AlignShared,
 			AlignPhase}).Draw(rt, "align")
-		if p.Algorithm == FixedWindow && p.Align != AlignFirst && rapid.Bool().Draw(rt, "in slots") {
-			p.Slots = rapid.Int64Range(2, 20).Draw(rt, "slots")
-			p.Rate.Per *= time.Duration(p.Slots)
-		}
 		if p.Algorithm == FixedWindow && p.Align == AlignFirst {
 			p.Refresh = rapid.SampledFrom([]Refresh{"", RefreshNone, RefreshAdmitted, RefreshAll}).Draw(rt,
 				"refresh")
 		}
 		if p.Align == AlignPhase {
-			p.PhaseTo = time.Duration(rapid.Int64Range(0, int64(p.Slot())-1).Draw(rt, "to"))
+			p.PhaseTo = time.Duration(rapid.Int64Range(0, int64(p.Rate.Per)-1).Draw(rt, "to"))
 			p.PhaseFrom = time.Duration(rapid.Int64Range(0, int64(p.PhaseTo)).Draw(rt, "from"))
 		}
 	case p.Algorithm != SlidingWindowLog:
@@ -283,7 +279,7 @@ func drawPolicy(rt *rapid.T) Policy {
 // drawCharge makes some of the policies that allow it charge at completion.
 func drawCharge(rt *rapid.T, p *Policy) {
 	if p.Algorithm == LeakyBucketQueue || p.Count == CountAll || p.Ban > 0 || p.Align == AlignFirst ||
-		p.Slots > 1 || p.Refill == RefillInterval ||
+		p.Refill == RefillInterval ||
 		p.Start != "" && p.Start != StartFull || rapid.Bool().Draw(rt, "charged at the decision") {
 		return
 	}
@@ -319,7 +315,7 @@ func TestPrintAndParse(t *testing.T) {
 			if p.Algorithm != want.Algorithm || p.Rate != want.Rate || p.Full() != want.Full() ||
 				p.Queue != want.Queue ||
 				p.Undelayed != want.Undelayed || p.PhaseFrom != want.PhaseFrom || p.PhaseTo != want.PhaseTo ||
-				p.Align != want.Align || p.Slots != want.Slots || p.Refreshes() != want.Refreshes() ||
+				p.Align != want.Align || p.Refreshes() != want.Refreshes() ||
 				p.Fill != want.Fill || p.Tick != want.Tick || p.TickSet != want.TickSet ||
 				p.Ban != want.Ban || p.Completes() != want.Completes() || p.HoldLeast != want.HoldLeast ||
 				p.HoldMost != want.HoldMost ||

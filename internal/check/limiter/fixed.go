@@ -19,21 +19,19 @@ func fixedCounting(p spec.Policy, box history.Interval) counting {
 	return newFixed(p, box.From, box.To)
 }
 
-// fixed is the bound of the fixed window with a phase in a box. Of a window that is divided into n slots, the
-// Grid are the slots: in any n consecutive ones at most quota units are counted.
+// fixed is the bound of the fixed window with a phase in a box.
 //
 //	over:   the admissions that must lie in windows k1..k2 are at most quota * (k2-k1+1)   (Hall's
-//	        condition, by earliest deadline); those in m*n consecutive slots are at most quota * m
-//	under:  units that may lie in the denial's slot, or in the n-1 before it, and start before it reach the
-//	        quota
+//	        condition, by earliest deadline)
+//	under:  units that may lie in the denial's window and start before it reach the quota
 type fixed struct {
 	Grid
-	n, quota int64
-	all      bool
+	quota int64
+	all   bool
 }
 
 func newFixed(p spec.Policy, from, to int64) fixed {
-	return fixed{NewGrid(p, from, to), 1, p.Rate.N, p.Count == spec.CountAll}
+	return fixed{NewGrid(p, from, to), p.Rate.N, p.Count == spec.CountAll}
 }
 
 func (f fixed) Over(h *history.History) *Breach {
@@ -45,9 +43,6 @@ func (f fixed) Over(h *history.History) *Breach {
 			return br
 		}
 	}
-	if f.n > 1 {
-		return f.overSpans(h)
-	}
 	return Overfull(h.Admitted, func() func(int) Seat {
 		return func(i int) Seat {
 			ev := &h.Admitted[i]
@@ -56,10 +51,10 @@ func (f fixed) Over(h *history.History) *Breach {
 	}, f.quota)
 }
 
-func (f fixed) Usage(h *history.History) Meter { return newWindowMeter(h, f.Grid, f.n, f.quota, f.all) }
+func (f fixed) Usage(h *history.History) Meter { return newWindowMeter(h, f.Grid, f.quota, f.all) }
 
 func (f fixed) Scope() Scope {
-	return Scope{Memory: f.n * f.sizeTo, Full: f.quota, All: f.all, Crowd: f.all}
+	return Scope{Memory: f.sizeTo, Full: f.quota, All: f.all, Crowd: f.all}
 }
 
 // The counts of windows of known phase: the index of the window, the units counted in it, and for a counter
@@ -139,56 +134,20 @@ func (f fixedModel) Deny(m State, a Request) []State {
 
 func (f fixedModel) Forget(m State, _ int64) { f.turn(m) }
 
-var ringKind = kind{
-	fits: func(p spec.Policy) bool { return p.Fixed() && p.Slots > 1 },
-	bound: func(p spec.Policy, box history.Interval, _ bool) Bound {
-		return newRing(p, box.From, box.To)
-	},
-	counting: fixedCounting,
-}
-
-func newRing(p spec.Policy, from, to int64) fixed {
-	// Where n does not divide the window, as when its length is measured, slots have either rounded length.
-	n := p.Slots
-	w := Grid{from, to, max(int64(p.Rate.Per)/n, 1), (int64(p.LongestWindow()) + n - 1) / n}
-	return fixed{w, n, p.Rate.N, p.Count == spec.CountAll}
-}
-
-func (f fixed) overSpans(h *history.History) *Breach {
-	for m := int64(1); m <= Spans; m++ {
-		if br := f.overSpan(h, m); br != nil {
-			return br
-		}
-	}
-	return nil
-}
-
-// overSpan looks for more than m*quota units that certainly lie in m*n consecutive slots. Of the slots that
-// end with the slot of y, it takes the latest possible first one.
-func (f fixed) overSpan(h *history.History, m int64) *Breach {
-	since := func(y int64) int64 { return f.LastOf(y) - m*f.n + 1 }
-	br := overSpan(h, m*f.quota, f.FirstOf, since)
-	if br != nil {
-		br.Windows, br.Bound = m, m*f.quota
-	}
-	return br
-}
-
-// overCounting asks of each admission for a slot that leaves room for it. The certainly counted units in the
-// ring before it, and its own, are at most the quota.
+// overCounting asks of each admission for a window that leaves room for it. The certainly counted units in it
+// before, and its own, are at most the quota.
 func (f fixed) overCounting(h *history.History, counted *history.Certain) *Breach {
 	for _, i := range h.AdmittedByEnd {
 		ev := h.Admitted[i]
 		first, last := f.FirstOf(ev.Start), f.LastOf(ev.End)
-		if last-first >= f.n { // no other request need be in the ring with it
+		if last > first { // no other request need be in a window with it
 			continue
 		}
-		// The later the slot of the admission, the fewer units are still in the ring.
-		seen := counted.Within(f.Latest(last-f.n)-1, ev.Start, ev) + ev.Cost
+		seen := counted.Within(f.Latest(last-1)-1, ev.Start, ev) + ev.Cost
 		if seen <= f.quota {
 			continue
 		}
-		begin := f.Latest(first - f.n)
+		begin := f.Latest(first - 1)
 		br := &Breach{Kind: result.OverAdmission, Seen: seen, Bound: f.quota, Windows: 1, Roomless: true,
 			Events: []history.Event{ev}, Span: ev.End - ev.Start}
 		for _, other := range counted.Events() {

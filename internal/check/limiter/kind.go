@@ -24,7 +24,7 @@ type kind struct {
 
 // kinds is the table of limiters. Each row stands in the file of its limiter.
 var kinds = []kind{
-	placesKind, queueKind, ringKind, refreshedKind, firstKind, fixedKind, anchoredKind, counterKind, logKind,
+	placesKind, queueKind, refreshedKind, firstKind, fixedKind, anchoredKind, counterKind, logKind,
 	bucketKind,
 }
 

@@ -19,11 +19,7 @@ type Grid struct{ from, to, size, sizeTo int64 }
 
 // NewGrid returns the windows of p for a box of phases.
 func NewGrid(p spec.Policy, from, to int64) Grid {
-	size := p.Rate.Per
-	if p.Align == spec.AlignCalendar { // on its padded clock
-		size = p.LongestWindow()
-	}
-	return Grid{from, to, int64(size), int64(p.LongestWindow())}
+	return Grid{from, to, int64(p.ShortestWindow()), int64(p.LongestWindow())}
 }
 
 // FirstOf returns the smallest window that an interval which starts at s may touch.
@@ -247,21 +243,19 @@ func SpanOf(evs []history.Event) int64 {
 	return hi - lo
 }
 
-// windowMeter counts the units that may be in the window that contains an instant, and in the n-1 windows
-// before it.
+// windowMeter counts the units that may be in the window that contains an instant.
 type windowMeter struct {
 	Grid
-	// n is the number of windows that count.
-	n, quota int64
-	starts   []history.Event
-	i        int
-	units    int64
-	gone     history.Tally
+	quota  int64
+	starts []history.Event
+	i      int
+	units  int64
+	gone   history.Tally
 }
 
-// newWindowMeter returns the meter of n consecutive windows. all: denied requests are counted too.
-func newWindowMeter(h *history.History, w Grid, n, quota int64, all bool) *windowMeter {
-	return &windowMeter{Grid: w, n: n, quota: quota, starts: h.Counted(all),
+// newWindowMeter returns the meter of one window. all: denied requests are counted too.
+func newWindowMeter(h *history.History, w Grid, quota int64, all bool) *windowMeter {
+	return &windowMeter{Grid: w, quota: quota, starts: h.Counted(all),
 		gone: history.NewTally(h.CountedEnds(all))}
 }
 
@@ -271,9 +265,8 @@ func (m *windowMeter) Excess(t int64) int64 {
 	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
 		m.units += m.starts[m.i].Cost
 	}
-	// Of the windows that may contain t, the one that began first has the most in it and in the windows
-	// before it.
-	begin := max(m.earliest(m.FirstOf(t)-m.n+1), t-m.n*m.sizeTo+1)
+	// Of the windows that may contain t, the one that began first has the most in it.
+	begin := max(m.earliest(m.FirstOf(t)), t-m.sizeTo+1)
 	return m.units - m.gone.Before(begin) - m.quota + 1
 }
 

@@ -202,7 +202,7 @@ func plainLimiter(limit spec.Limit, at []int64) reference.Limiter {
 		}
 		p.Tick, p.TickSet = 0, false // a ticking clock may also show the instant itself
 		if p.Windowed() && p.Align != spec.AlignFirst {
-			phase := time.Duration(at[i] - history.FloorDiv(at[i], int64(p.Slot()))*int64(p.Slot()))
+			phase := time.Duration(history.Mod(at[i], int64(p.ShortestWindow())))
 			p.Rate.Per, p.Zone = p.LongestWindow(), ""
 			p.Align, p.PhaseFrom, p.PhaseTo = spec.AlignPhase, phase, phase
 		}
