@@ -125,7 +125,7 @@ func (s *PhaseSearch) Begin(box history.Interval) {
 	if s.Most > 0 {
 		s.work = s.Most
 	}
-	if box.From == box.To && !limiter.Ranged(s.Policy) {
+	if box.From == box.To && !limiter.Ranged(s.Policy) && s.Policy.BanTo == 0 && s.Policy.TTLTo == 0 {
 		s.Beginnings = []*Group{s.Group}
 		return
 	}
@@ -231,7 +231,7 @@ func (s *PhaseSearch) searchPhases(b Cell) (r *Refutation, done bool) {
 			s.Reach = max(s.Reach, 2*(b.To-b.From)+1) // the neighbours may be refuted together
 			return &r, true
 		}
-		return nil, true
+		return nil, b.Policy.BanTo == 0 && b.Policy.TTLTo == 0
 	}
 	if s.survives(b) {
 		return nil, true
@@ -291,6 +291,9 @@ func (s *PhaseSearch) Halves(b Cell) (lower, upper Cell, ok bool) {
 	if b.Policy.PerTo > 0 && s.widerInWindow(b) {
 		shorter, longer := limiter.HalveWindow(b.Policy)
 		return Cell{b.Interval, shorter}, Cell{b.Interval, longer}, true
+	}
+	if lower, upper, ok := limiter.DivideTimes(b.Policy); ok && b.From == b.To {
+		return Cell{b.Interval, lower}, Cell{b.Interval, upper}, true
 	}
 	if b.From == b.To || b.Policy.RateTo > 0 || b.Policy.BurstTo > 0 {
 		return b, b, false

@@ -61,6 +61,24 @@ func Divide(p spec.Policy) (lower, upper spec.Policy, ok bool) {
 	return Settled(lower), Settled(upper), true
 }
 
+// DivideTimes halves the ban or the time to live of p. ok=false: neither range is worth dividing. Every bound
+// covers such a range as a whole. In the exact search each ban or silence may last another time of the range.
+func DivideTimes(p spec.Policy) (shorter, longer spec.Policy, ok bool) {
+	shorter, longer = p, p
+	least := p.LongestWindow() >> 10
+	switch {
+	case p.TTLTo-p.TTL > least && p.TTLTo > 0:
+		shorter.TTLTo = p.TTL + (p.TTLTo-p.TTL)/2
+		longer.TTL = shorter.TTLTo + 1
+	case p.BanTo-p.Ban > least && p.BanTo > 0:
+		shorter.BanTo = p.Ban + (p.BanTo-p.Ban)/2
+		longer.Ban = shorter.BanTo + 1
+	default:
+		return p, p, false
+	}
+	return Settled(shorter), Settled(longer), true
+}
+
 // HalveWindow halves the range of the window of p.
 func HalveWindow(p spec.Policy) (shorter, longer spec.Policy) {
 	shorter, longer = p, p
@@ -79,6 +97,12 @@ func Settled(p spec.Policy) spec.Policy {
 	}
 	if p.PerTo == p.Rate.Per {
 		p.PerTo = 0
+	}
+	if p.BanTo == p.Ban {
+		p.BanTo = 0
+	}
+	if p.TTLTo == p.TTL {
+		p.TTLTo = 0
 	}
 	return p
 }
