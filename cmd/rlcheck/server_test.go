@@ -13,7 +13,6 @@ import (
 	"net/http/httputil"
 	"sort"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -119,21 +118,6 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 	"address": func(h http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			r.Header.Set("X-Api-Key", "all")
-			h.ServeHTTP(w, r)
-		})
-	},
-	// whim denies the fourth request of each client, whatever the limit says.
-	"whim": func(h http.Handler) http.Handler {
-		var mu sync.Mutex
-		asked := map[string]int{} // by client
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			mu.Lock()
-			defer mu.Unlock()
-			key := r.Header.Get("X-Api-Key")
-			if asked[key]++; asked[key] == 4 {
-				w.WriteHeader(http.StatusTooManyRequests)
-				return
-			}
 			h.ServeHTTP(w, r)
 		})
 	},
