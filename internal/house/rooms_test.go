@@ -52,8 +52,8 @@ func tables(t *testing.T, room string) (n int) {
 	return n
 }
 
-// TestRoomsOnlyShrink: the lines of each room, with its text files and without tests, are at most those in the
-// table.
+// TestRoomsOnlyShrink: the lines of each room, with its text files and without tests, are at most those in
+// the table.
 func TestRoomsOnlyShrink(t *testing.T) {
 	lines := map[string]int{}
 	for _, s := range sources(t) {
