@@ -74,7 +74,7 @@ var calendarZones = []string{"UTC", "America/Los_Angeles", "Asia/Shanghai", "Aus
 // requests. A window of the oracle has the same boundary, as only one lies in the recording.
 func TestCalendarsAgainstTheOracle(t *testing.T) {
 	rounds, seeds := soakRounds(t, 2000, 100000)
-	caught, infeasible := 0, 0
+	var c catches
 	for round := range rounds * seeds {
 		r := rand.New(rand.NewPCG(soakSeed+38, uint64(round)))
 		boundary := 20 + r.Int64N(30)
@@ -98,19 +98,9 @@ func TestCalendarsAgainstTheOracle(t *testing.T) {
 		}
 		possible := (&oracle{}).explains(machineOf(t, plain, boundary, 0),
 			requestsOf(tl.Observations, tl.End(), 0))
-		if j.Verdict == result.Fail && possible {
-			t.Fatalf("round %d: accused, but the oracle explains it: %+v", round, j.Partitions[0].Findings)
-		}
-		if !possible {
-			if infeasible++; j.Verdict == result.Fail {
-				caught++
-			}
-		}
+		c.take(t, fmt.Sprintf("round %d", round), j, tl, possible, true)
 	}
-	t.Logf("caught %d of %d", caught, infeasible)
-	if infeasible < rounds/10 || caught < infeasible*98/100 {
-		t.Errorf("caught %d of %d infeasible recordings", caught, infeasible)
-	}
+	c.caughtMost(t, rounds/10, 0.98)
 }
 
 // TestADayOfTwentyFiveHours: 15 a day in Los Angeles. A right limiter admits nothing in the 25th hour, a

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -24,7 +25,7 @@ var growingLimits = []string{
 // infeasible is caught, although the bounds alone judge.
 func TestGrowingBansAgainstTheOracle(t *testing.T) {
 	rounds, seeds := soakRounds(t, 400, 20000)
-	caught, infeasible := 0, 0
+	var c catches
 	for _, text := range growingLimits {
 		limit := mustLimit(t, text)
 		exact := mustLimit(t, text)
@@ -44,21 +45,10 @@ func TestGrowingBansAgainstTheOracle(t *testing.T) {
 			}
 			possible := (&plain{lim, lag, requestsOf(tl.Observations, tl.End(), 0),
 				map[plainNode]bool{}}).search(plainNode{read: -lag, state: lim.Init()})
-			if possible && j.Verdict == result.Fail {
-				t.Fatalf("%s, round %d: accused, but the oracle explains it:\n%s\n%+v", text, round, draw(tl),
-					j.Partitions[0].Findings)
-			}
-			if !possible && late <= 4 {
-				if infeasible++; j.Verdict == result.Fail {
-					caught++
-				}
-			}
+			c.take(t, fmt.Sprintf("%s, round %d", text, round), j, tl, possible, late <= 4)
 		}
 	}
-	t.Logf("caught %d of %d", caught, infeasible)
-	if infeasible < rounds/10 || caught < infeasible*9/10 {
-		t.Errorf("caught %d of %d infeasible recordings", caught, infeasible)
-	}
+	c.caughtMost(t, rounds/10, 0.9)
 }
 
 // TestLockoutsThatGrow: a client that asks each 100 ms. A right limiter passes, and one whose bans stay

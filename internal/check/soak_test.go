@@ -43,6 +43,32 @@ func (c catches) String() string {
 	return fmt.Sprintf("%.2f %% of %d", 100*c.share(), c.infeasible)
 }
 
+// take counts the judgement of a history, if it counts, and fails the test where an oracle explains what the
+// judge accuses. name says which history it is.
+func (c *catches) take(t *testing.T, name string, j *result.Judgement, tl *timeline.Timeline,
+	possible, counts bool) {
+	t.Helper()
+	if possible && j.Verdict == result.Fail {
+		t.Fatalf("%s: accused, but the oracle explains it:\n%s\n%+v", name, draw(tl),
+			j.Partitions[0].Findings)
+	}
+	if c.histories++; !possible && counts {
+		if c.infeasible++; j.Verdict == result.Fail {
+			c.caught++
+		}
+	}
+}
+
+// caughtMost fails the test where fewer than least histories were infeasible, or less than a share of them
+// was caught.
+func (c *catches) caughtMost(t *testing.T, least int, share float64) {
+	t.Helper()
+	t.Logf("caught %d of %d", c.caught, c.infeasible)
+	if c.infeasible < least || c.share() < share {
+		t.Errorf("caught %d of %d infeasible recordings", c.caught, c.infeasible)
+	}
+}
+
 // floor is the least share of the infeasible histories that must be caught. narrow is for latencies up to
 // half the refill time or window, all for any latency.
 type floor struct{ narrow, all float64 }
