@@ -68,8 +68,8 @@ func (b *builder) refuse(name string, odd bool, why, mend string) {
 }
 
 // refuseValue reports a value that does not go with others.
-func (b *builder) refuseValue(name string, odd bool, value, why, mend string) {
-	if odd && !b.bad[name] {
+func (b *builder) refuseValue(name, value, why, mend string) {
+	if !b.bad[name] {
 		b.fail(name, true, Problem{fmt.Sprintf("%s %q", name, value), why, mend})
 	}
 }
@@ -91,21 +91,27 @@ func (b *builder) checkAmounts() {
 	p := &b.policy
 	b.refuse("fill", p.Refill != RefillInterval && !b.bad["refill"],
 		"units are added at a time only with refill=interval", `add "refill=interval"`)
-	b.refuseValue("undelayed", p.Undelayed > p.Queue && !b.bad["queue"], fmt.Sprint(p.Undelayed),
-		fmt.Sprintf("no more than the queue of %d can be let through without waiting", p.Queue),
-		fmt.Sprintf("write \"%d\"", p.Queue))
+	if p.Undelayed > p.Queue && !b.bad["queue"] {
+		b.refuseValue("undelayed", fmt.Sprint(p.Undelayed),
+			fmt.Sprintf("no more than the queue of %d can be let through without waiting", p.Queue),
+			fmt.Sprintf("write \"%d\"", p.Queue))
+	}
 	most := max(p.Level, p.LevelTo)
-	b.refuseValue("start", p.Start == StartLevel && most > p.Full() && !b.bad["burst"] && !b.bad["queue"],
-		fmt.Sprint(most), fmt.Sprintf("there is room for no more than %d", p.Full()), `write "full"`)
+	if p.Start == StartLevel && most > p.Full() && !b.bad["burst"] && !b.bad["queue"] {
+		b.refuseValue("start", fmt.Sprint(most), fmt.Sprintf("there is room for no more than %d", p.Full()),
+			`write "full"`)
+	}
 }
 
 // checkSpans reports ranges of times that begin at 0s, which is the word for none.
 func (b *builder) checkSpans() {
 	p := &b.policy
 	check := func(name string, from, to time.Duration) {
-		b.refuseValue(name, from == 0 && to > 0, "0s.."+durationText(to),
-			"0s means that there is none; a range must begin above it",
-			fmt.Sprintf("write \"1ns..%s\"", durationText(to)))
+		if from == 0 && to > 0 {
+			b.refuseValue(name, "0s.."+durationText(to),
+				"0s means that there is none; a range must begin above it",
+				fmt.Sprintf("write \"1ns..%s\"", durationText(to)))
+		}
 	}
 	check("ban", p.Ban, p.BanTo)
 	check("ttl", p.TTL, p.TTLTo)
@@ -122,17 +128,20 @@ func (b *builder) checkGrowth() {
 	b.refuse("max", !grows, "only a ban that grows has a longest", `add "growth=2"`)
 	b.refuse("growth", p.Ban == 0, "it says how many times longer each ban is", `add "ban=1s"`)
 	b.refuse("growth", !most, "bans do not grow for ever", `add "max=1m"`)
-	b.refuseValue("max", grows && most && p.Ban > 0 && (p.BanTo > 0 || p.BanMost < p.Ban),
-		durationText(p.BanMost), "the first ban is one value, and the longest is no shorter", "")
+	if grows && most && p.Ban > 0 && (p.BanTo > 0 || p.BanMost < p.Ban) {
+		b.refuseValue("max", durationText(p.BanMost),
+			"the first ban is one value, and the longest is no shorter", "")
+	}
 	for _, name := range []string{"ttl", "charge"} {
 		b.refuse(name, true, "no client with a ban that grows is forgotten", "remove one of them")
 	}
-	if _, counts := b.given["count"]; counts {
-		b.refuseValue("count", p.Count != CountAdmitted, string(p.Count),
-			"with bans that grow, admitted requests are counted", "remove it")
+	if p.Count != CountAdmitted {
+		b.refuseValue("count", string(p.Count), "with bans that grow, admitted requests are counted",
+			"remove it")
 	}
-	b.refuseValue("align", p.Align == AlignFirst && p.Weighs(), "first",
-		"bans grow beside windows of a known phase", "remove it")
+	if p.Align == AlignFirst && p.Weighs() {
+		b.refuseValue("align", "first", "bans grow beside windows of a known phase", "remove it")
+	}
 }
 
 // checkWindow reports a window that is too long, or a range of lengths where only the rate may be a range. It

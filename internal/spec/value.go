@@ -195,7 +195,10 @@ func isDigits(s string) bool {
 
 // durationText returns d in canonical form: without zero parts, whole days as days. d is not negative.
 func durationText(d time.Duration) string {
-	if d > 0 && d%day == 0 {
+	switch {
+	case d == 0:
+		return "0s"
+	case d%day == 0 && d > 0:
 		return strconv.FormatInt(int64(d/day), 10) + "d"
 	}
 	return strings.Replace(text.Short(d), "µ", "u", 1)
