@@ -85,9 +85,9 @@ func explainedBy(j *result.Judgement, text, spec string) bool {
 }
 
 // TestHintOfRefreshedWindow: a client that keeps to its quota is denied all the same where each request
-// starts the window anew. The hint says so. It also names a window that turns by slots.
+// starts the window anew. The hint says so.
 func TestHintOfRefreshedWindow(t *testing.T) {
-	var slow, even []time.Duration
+	var slow []time.Duration
 	for i := range 40 {
 		at := time.Duration(i) * 350 * time.Millisecond
 		if i > 35 {
@@ -96,9 +96,6 @@ func TestHintOfRefreshedWindow(t *testing.T) {
 		slow = append(slow, at)
 	}
 	slow = append(slow, evenly(20, 20*time.Second, 600*time.Millisecond)...)
-	for i := range 400 {
-		even = append(even, time.Duration(i)*19*time.Millisecond+time.Duration(i*i%7)*time.Millisecond)
-	}
 	for _, c := range []struct {
 		spec string
 		at   []time.Duration
