@@ -157,24 +157,20 @@ func (r *rowReader) cell(c column, cell []byte, o *Observation) {
 		setInteger(o, c.member, v)
 	case c.member != 0:
 		r.seen |= c.member
-		if !r.setText(o, c.member, cell) {
-			r.addOutcome(string(cell))
-		}
+		r.setText(o, c.member, cell)
 	}
 }
 
 // fieldsCell reads a cell with all header fields.
 func (r *rowReader) fieldsCell(cell []byte, o *Observation) {
-	r.cursor.text, r.cursor.at = cell, 0
-	if r.plainFields(o) && r.cursor.at == len(cell) {
-		return
-	}
-	o.Fields = nil
-	if cell = bytes.TrimSpace(cell); !json.Valid(cell) {
+	cell = bytes.TrimSpace(cell)
+	if r.cursor = (cursor{text: cell}); json.Valid(cell) && cell[0] == '{' {
+		r.takeFields(o)
+	} else if json.Valid(cell) {
+		r.set(memberFields, cell, o)
+	} else {
 		r.add("fields "+excerpt(cell), "a JSON object of header fields is needed", "")
-		return
 	}
-	r.anyFields(member{name: "fields", raw: cell}, o)
 }
 
 // takeColumns reads the first row, which is in r.row.

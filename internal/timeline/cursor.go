@@ -6,12 +6,25 @@ import (
 	"encoding/json"
 )
 
-// cursor reads JSON (RFC 8259). Its methods return false if the text is anything else. The place is then
-// undefined.
+// cursor reads JSON (RFC 8259). It is broken once the text is anything else, and its place is then undefined.
 type cursor struct {
-	text []byte
-	at   int
+	text   []byte
+	at     int
+	broken bool
+	// form is that of the last value. number is its value if it is whole.
+	form   form
+	number int64
 }
+
+// form says how a value is read: whole is a number of at most 18 digits, plain a string without escapes, of
+// ASCII. Any other value is left to encoding/json.
+type form uint8
+
+const (
+	other form = iota
+	whole
+	plain
+)
 
 func (c *cursor) space() {
 	for c.at < len(c.text) && isSpace(c.text[c.at]) {
@@ -35,7 +48,6 @@ func (c *cursor) take(b byte) bool {
 
 // integer reads a whole number of at most 18 digits, so that it cannot overflow, up to the next member.
 func (c *cursor) integer() (int64, bool) {
-	c.space()
 	start := c.at
 	v := int64(0)
 	for c.at+8 <= len(c.text) && c.at-start < 16 {
@@ -74,59 +86,99 @@ func eightDigits(eight uint64) int64 {
 	return int64(eight)
 }
 
-// string reads a string of plain bytes.
-func (c *cursor) string() ([]byte, bool) {
-	c.space()
-	start := c.at
-	if c.at >= len(c.text) || c.text[c.at] != '"' {
-		return nil, false
+// next returns the first byte of the next value, or 0 at the end.
+func (c *cursor) next() byte {
+	if c.space(); c.at == len(c.text) {
+		return 0
 	}
-	for c.at++; c.at < len(c.text) && plainByte[c.text[c.at]]; {
-		c.at++
-	}
-	if c.at < len(c.text) && c.text[c.at] == '"' {
-		c.at++
-		return c.text[start+1 : c.at-1], true
-	}
-	c.at = start
-	return nil, false
+	return c.text[c.at]
 }
 
 // value reads any value and returns its text.
-func (c *cursor) value() ([]byte, bool) {
+func (c *cursor) value() []byte {
 	c.space()
 	start := c.at
-	for depth := 0; c.at < len(c.text); c.at++ {
-		switch b := c.text[c.at]; {
-		case b == '"':
-			c.at = stringEnd(c.text, c.at)
-		case b == '{' || b == '[':
-			depth++
-			continue
-		case (b == '}' || b == ']') && depth > 0:
-			depth--
-		case depth > 0 || !endsValue(b):
-			continue
-		default: // after a number or a word
-			c.at--
-		}
-		if depth == 0 {
-			c.at = min(c.at+1, len(c.text))
-			break
-		}
+	if c.form = c.usual(); c.broken || c.form != other {
+		return c.text[start:c.at:c.at]
 	}
-	raw := c.text[start:c.at:c.at]
-	return raw, json.Valid(raw)
+	var raw json.RawMessage
+	if c.next() == '"' {
+		c.at = stringEnd(c.text, c.at)
+		raw = c.text[start:c.at:c.at]
+		c.broken = !json.Valid(raw)
+		return raw
+	}
+	d := json.NewDecoder(bytes.NewReader(c.text[start:]))
+	c.broken = d.Decode(&raw) != nil
+	c.at += int(d.InputOffset())
+	return raw
 }
 
-// stringEnd returns the place of the last quote of the string at i, or the end of the text.
+// usual passes over a plain string or a whole number, as most values are. Otherwise it stays where it is.
+func (c *cursor) usual() form {
+	start := c.at
+	if start < len(c.text) && c.text[start] == '"' {
+		for c.at++; c.at < len(c.text) && plainByte[c.text[c.at]]; {
+			c.at++
+		}
+		if c.at < len(c.text) && c.text[c.at] == '"' {
+			c.at++
+			return plain
+		}
+	} else if v, ok := c.integer(); ok && (c.at == len(c.text) || endsValue(c.text[c.at])) {
+		c.number = v
+		return whole
+	}
+	c.at = start
+	return other
+}
+
+// more tells whether an object has a member number k, which is then the next. It passes over what stands
+// before the member, or over the end of the object.
+func (c *cursor) more(k int) bool {
+	switch {
+	case c.broken:
+	case k == 0:
+		c.broken = !c.take('{')
+		return !c.broken && !c.take('}')
+	case c.take(','):
+		return true
+	default:
+		c.broken = !c.take('}')
+	}
+	return false
+}
+
+// key reads the name of a member and the colon after it.
+func (c *cursor) key() (name []byte) {
+	if c.next() != '"' {
+		c.broken = true
+	}
+	if name = c.value(); !c.broken {
+		name = c.unquoted(name)
+		c.broken = !c.take(':')
+	}
+	return name
+}
+
+// unquoted returns what the last value means, which is the string raw.
+func (c *cursor) unquoted(raw []byte) []byte {
+	if c.form == plain {
+		return raw[1 : len(raw)-1]
+	}
+	var text string
+	_ = json.Unmarshal(raw, &text) // a sound string
+	return []byte(text)
+}
+
+// stringEnd returns the place after the string at i, or the end of the text.
 func stringEnd(text []byte, i int) int {
 	for i++; i < len(text) && text[i] != '"'; i++ {
 		if text[i] == '\\' {
 			i++
 		}
 	}
-	return min(i, len(text)-1)
+	return min(i+1, len(text))
 }
 
 type member struct {
@@ -146,12 +198,6 @@ func (m member) String() string {
 	return m.name + " " + string(m.raw)
 }
 
-// text returns the value as a string. ok=false: it is none.
-func (m member) text() (s string, ok bool) {
-	ok = m.raw[0] == '"' && json.Unmarshal(m.raw, &s) == nil
-	return s, ok
-}
-
 // members reads a line as one JSON object, with its members in the order of the line. It returns false and
 // adds a problem if the line is anything else.
 func (r *Reader) members(line []byte) ([]member, bool) {
@@ -163,15 +209,11 @@ func (r *Reader) members(line []byte) ([]member, bool) {
 	return objectMembers(line), true
 }
 
-// objectMembers returns the members of a valid JSON object. Their values are slices of it.
+// objectMembers returns the members of a valid JSON object.
 func objectMembers(object []byte) (all []member) {
-	r := Reader{cursor: cursor{text: object}}
-	r.cursor.take('{')
-	for !r.cursor.take('}') {
-		name, _ := r.key()
-		raw, _ := r.cursor.value()
-		all = append(all, member{string(name), raw})
-		r.cursor.take(',')
+	c := cursor{text: object}
+	for k := 0; c.more(k); k++ {
+		all = append(all, member{string(c.key()), c.value()})
 	}
 	return all
 }
@@ -180,7 +222,9 @@ func objectMembers(object []byte) (all []member) {
 type interner struct {
 	last string
 	all  map[string]string
-	size int
+	// escaped has the texts of JSON strings with escapes, by these strings.
+	escaped map[string]string
+	size    int
 }
 
 const (
@@ -200,31 +244,37 @@ func (t *interner) get(text []byte) string {
 	s, known := t.all[string(text)]
 	if !known {
 		s = string(text)
-		t.keep(s, s)
+		t.keep(&t.all, s, s)
 	}
 	t.last = s
 	return s
 }
 
-// unquote returns what a string of JSON means, and looks it up by its text with the quotes.
-func (t *interner) unquote(raw []byte) (s string) {
-	if s, known := t.all[string(raw)]; known {
-		return s
+// unquote returns what the last value of c means, which is the string raw. It looks up one with escapes by
+// its text.
+func (t *interner) unquote(c *cursor, raw []byte) string {
+	if c.form == plain {
+		return t.get(raw[1 : len(raw)-1])
 	}
-	_ = json.Unmarshal(raw, &s) // a sound string
-	if len(raw) <= maxInterned {
-		t.keep(string(raw), s)
+	s, known := t.escaped[string(raw)]
+	if !known {
+		s = string(c.unquoted(raw))
+		if len(raw) <= maxInterned {
+			t.keep(&t.escaped, string(raw), s)
+		}
 	}
 	return s
 }
 
-// keep adds a text.
-func (t *interner) keep(key, s string) {
-	if t.all == nil || t.size > maxInternedSize {
-		t.all = make(map[string]string)
-		t.size = 0
+// keep adds a text to one of the maps.
+func (t *interner) keep(to *map[string]string, key, s string) {
+	if t.size > maxInternedSize {
+		t.all, t.escaped, t.size = nil, nil, 0
 	}
-	t.all[key] = s
+	if *to == nil {
+		*to = make(map[string]string)
+	}
+	(*to)[key] = s
 	t.size += len(key) + 64 // about the cost of an entry
 }
 

@@ -13,21 +13,15 @@ import (
 )
 
 // readLine reads a line of NDJSON into o in one pass. false: it was no observation, and was handled by other
-// or had a problem. Members are read from the text as Writer writes them: whole numbers of at most 18 digits,
-// strings without escapes. Any other value is first cut out of the line and then read by encoding/json.
+// or had a problem.
 func (r *Reader) readLine(line []byte, o *Observation) bool {
 	*o = Observation{}
 	r.seen, r.had, r.strays.set = 0, 0, 0
-	c, before, ignored := &r.cursor, r.problems.count, len(r.ignored)
-	c.text, c.at = line, 0
-	sound := c.take('{')
-	more := sound && !c.take('}')
-	for k := 0; more && sound; k++ {
-		var m memberSet
-		var name []byte
-		if m, name, sound = r.nextKey(k); !sound {
-			break
-		}
+	before, ignored := r.problems.count, len(r.ignored)
+	r.cursor = cursor{text: line}
+	c := &r.cursor
+	for k := 0; c.more(k); k++ {
+		m, name := r.nextKey(k)
 		if m == 0 && r.other[string(name)] != nil {
 			r.problems.cut(before)
 			r.ignored = r.ignored[:ignored]
@@ -36,11 +30,9 @@ func (r *Reader) readLine(line []byte, o *Observation) bool {
 			}
 			return false
 		}
-		sound = r.takeMember(m, name, o)
-		more = c.take(',')
-		sound = sound && (more || c.take('}'))
+		r.takeMember(m, name, o)
 	}
-	if c.space(); !more && sound && c.at == len(line) {
+	if c.space(); !c.broken && c.at == len(line) {
 		return r.problems.count == before
 	}
 	r.problems.cut(before)
@@ -59,23 +51,21 @@ type keys []struct {
 const mostKeys = 32
 
 // nextKey reads the name of member number k of a line, and its colon.
-func (r *Reader) nextKey(k int) (m memberSet, name []byte, ok bool) {
+func (r *Reader) nextKey(k int) (m memberSet, name []byte) {
 	e, c := &r.keys, &r.cursor
 	if k < len(*e) {
 		expected := &(*e)[k]
 		if end := c.at + len(expected.text); end <= len(c.text) && string(c.text[c.at:end]) == expected.text {
 			name = c.text[c.at+1 : end-2]
 			c.at = end
-			return expected.member, name, true
+			return expected.member, name
 		}
 	}
 	start := c.at
-	if name, ok = r.key(); !ok {
-		return 0, nil, false
-	}
+	name = c.key()
 	m = r.memberOf(name)
 	// The name has no spaces around it.
-	if text := c.text[start:c.at]; len(text) == len(name)+3 && k < mostKeys && k <= len(*e) {
+	if text := c.text[start:c.at]; !c.broken && len(text) == len(name)+3 && k < mostKeys && k <= len(*e) {
 		if k == len(*e) {
 			*e = append(*e, struct {
 				text   string
@@ -84,109 +74,70 @@ func (r *Reader) nextKey(k int) (m memberSet, name []byte, ok bool) {
 		}
 		(*e)[k].text, (*e)[k].member = string(text), m
 	}
-	return m, name, true
+	return m, name
 }
 
-// key reads a name and the colon after it.
-func (r *Reader) key() (name []byte, ok bool) {
-	name, ok = r.cursor.string()
-	if !ok {
-		raw, sound := r.cursor.value()
-		var text string
-		ok = sound && json.Unmarshal(raw, &text) == nil && raw[0] == '"'
-		name = []byte(text)
-	}
-	return name, ok && r.cursor.take(':')
-}
-
-// takeMember reads the value of a member into o. false: it is no JSON.
-func (r *Reader) takeMember(m memberSet, name []byte, o *Observation) bool {
-	c := &r.cursor
-	c.space()
-	start := c.at
-	if r.had&m == 0 && r.plainMember(m, o) {
+// takeMember reads the value of a member into o.
+func (r *Reader) takeMember(m memberSet, name []byte, o *Observation) {
+	if m == memberFields && r.had&m == 0 && r.cursor.next() == '{' {
 		r.had |= m
 		r.seen |= m
-		return true
+		r.takeFields(o)
+		return
 	}
-	c.at = start
-	raw, ok := c.value()
+	raw := r.cursor.value()
 	switch {
-	case !ok:
+	case r.cursor.broken:
 	case m == 0:
 		r.ignore(name)
 	case r.had&m != 0:
 		r.add(excerpt(name)+" twice", "a member comes once in a line", "")
-	case string(raw) == "null":
-		r.had |= m
 	default:
-		r.had |= m
-		r.seen |= m
-		r.anyMember(m, member{string(name), raw}, o)
+		if r.had |= m; r.cursor.form != other || string(raw) != "null" {
+			r.seen |= m
+			r.set(m, raw, o)
+		}
 	}
-	return ok
 }
 
-// plainMember reads a value as Writer writes it. false: it is another value, and the place is undefined.
-func (r *Reader) plainMember(m memberSet, o *Observation) bool {
-	c := &r.cursor
+// set sets a member to the last value, which is neither null nor an object of fields.
+func (r *Reader) set(m memberSet, raw []byte, o *Observation) {
 	switch {
 	case m&memberIntegers != 0:
-		v, ok := c.integer()
-		if ok = ok && (c.at == len(c.text) || endsValue(c.text[c.at])); ok {
-			setInteger(o, m, v)
+		v := r.cursor.number
+		if r.cursor.form != whole {
+			var why, mend string
+			if v, why, mend = parseInteger(string(raw)); why != "" {
+				r.add(member{nameOf(m), raw}.String(), why, mend)
+				return
+			}
 		}
-		return ok
+		setInteger(o, m, v)
 	case m == memberFields:
-		return r.plainFields(o)
-	case m == memberOrigin || m == 0:
-		return false
-	}
-	text, ok := c.string()
-	return ok && r.setText(o, m, text)
-}
-
-// anyMember reads any value but null.
-func (r *Reader) anyMember(which memberSet, m member, o *Observation) {
-	switch {
-	case which&memberIntegers != 0:
-		v, why, mend := parseInteger(string(m.raw))
-		if why != "" {
-			r.add(m.String(), why, mend)
-			return
-		}
-		setInteger(o, which, v)
-	case which == memberFields:
-		r.anyFields(m, o)
-	case which == memberOrigin:
-		r.memberInto(m, &o.Origin, "true or false is needed")
+		r.add("fields "+excerpt(raw), "an object of header fields is needed", "")
+	case m == memberOrigin:
+		r.memberInto(member{nameOf(m), raw}, &o.Origin, "true or false is needed")
+	case raw[0] != '"':
+		r.add(member{nameOf(m), raw}.String(), "a string is needed", "")
 	default:
-		text, ok := m.text()
-		if !ok {
-			r.add(m.String(), "a string is needed", "")
-		} else if !r.setText(o, which, []byte(text)) {
-			r.addOutcome(text)
-		}
+		r.setText(o, m, r.cursor.unquoted(raw))
 	}
 }
 
-// plainFields reads an object of strings. false: it is another value, or empty.
-func (r *Reader) plainFields(o *Observation) bool {
+// takeFields reads an object of header fields.
+func (r *Reader) takeFields(o *Observation) {
 	c, start := &r.cursor, r.reserve()
 	fields := r.spare[start:]
-	for more := c.take('{'); more; more = c.take(',') {
-		name, ok := r.quoted()
-		if !ok || !c.take(':') {
-			return false
+	for k := 0; c.more(k); k++ {
+		name := c.key()
+		raw := c.value()
+		switch {
+		case c.broken, string(raw) == "null":
+		case raw[0] != '"':
+			r.add("field "+member{string(name), raw}.String(), "the value of a header field is a string", "")
+		default:
+			fields = append(fields, Field{Name: r.names.get(name), Value: r.names.unquote(c, raw)})
 		}
-		value, ok := r.quoted()
-		if !ok {
-			return false
-		}
-		fields = append(fields, Field{Name: name, Value: value})
-	}
-	if len(fields) == 0 || !c.take('}') {
-		return false
 	}
 	o.Fields = normalFields(fields)
 	// They lie in the spare block, so what follows them is free.
@@ -194,19 +145,6 @@ func (r *Reader) plainFields(o *Observation) bool {
 		r.spare = r.spare[:start+len(fields)]
 	}
 	o.Fields = o.Fields[:len(o.Fields):len(o.Fields)]
-	return true
-}
-
-// quoted reads a string, which often repeats. Of one with escapes, the text of the file is looked up.
-func (r *Reader) quoted() (string, bool) {
-	if text, ok := r.cursor.string(); ok {
-		return r.names.get(text), true
-	}
-	raw, ok := r.cursor.value()
-	if !ok || raw[0] != '"' {
-		return "", false
-	}
-	return r.names.unquote(raw), true
 }
 
 // reserve makes room for the fields of one observation and returns their place in r.spare.
@@ -216,26 +154,6 @@ func (r *Reader) reserve() int {
 		r.spare = make(Fields, 0, block)
 	}
 	return len(r.spare)
-}
-
-func (r *Reader) anyFields(m member, o *Observation) {
-	if m.raw[0] != '{' {
-		r.add("fields "+excerpt(m.raw), "an object of header fields is needed", "")
-		return
-	}
-	var fields Fields
-	for _, f := range objectMembers(m.raw) {
-		if f.null() {
-			continue
-		}
-		value, ok := f.text()
-		if !ok {
-			r.add("field "+f.String(), "the value of a header field is a string", "")
-			continue
-		}
-		fields = append(fields, Field{Name: f.name, Value: value})
-	}
-	o.Fields = normalFields(fields)
 }
 
 // normalFields brings fields into the form that Fields promises: names canonical and ascending, repeated

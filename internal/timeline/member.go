@@ -81,8 +81,8 @@ func setInteger(o *Observation, m memberSet, v int64) {
 	}
 }
 
-// setText sets a text member. It returns false for a word that is no outcome.
-func (r *Reader) setText(o *Observation, m memberSet, text []byte) bool {
+// setText sets a text member. A word that is no outcome is a problem.
+func (r *Reader) setText(o *Observation, m memberSet, text []byte) {
 	switch m {
 	case memberPartition:
 		o.Partition = r.names.get(text)
@@ -101,10 +101,9 @@ func (r *Reader) setText(o *Observation, m memberSet, text []byte) bool {
 		case "unknown":
 			o.Outcome = Unknown
 		default:
-			return false
+			r.addOutcome(string(text))
 		}
 	}
-	return true
 }
 
 // parseInteger reads a whole number. why says what text is instead.

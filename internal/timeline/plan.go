@@ -184,7 +184,7 @@ func (r *planReader) version(all []member) {
 	var version string
 	for _, m := range all {
 		if m.name == "rlcheck" {
-			version, _ = m.text()
+			_ = json.Unmarshal(m.raw, &version) // any other value is no version
 		}
 	}
 	if version != scheduleVersion {
