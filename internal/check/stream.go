@@ -121,7 +121,7 @@ func (s *Stream) spill() {
 			f(&st.tape)
 		}
 	})
-	s.err = s.store.Err
+	s.err = s.store.Err()
 }
 
 // sound checks what Fits checks.
@@ -168,7 +168,7 @@ func (s *Stream) Finish() (*result.Judgement, error) {
 	if s.err != nil {
 		return nil, s.err
 	}
-	if s.store.File != nil { // make room for the judge
+	if s.store.Spilled() { // make room for the judge
 		s.spill()
 		s.store.Blocks = nil
 	}
@@ -184,7 +184,7 @@ func (s *Stream) Finish() (*result.Judgement, error) {
 	} else {
 		j = s.apart(parts)
 	}
-	if s.err = s.store.Err; s.err != nil {
+	if s.err = s.store.Err(); s.err != nil {
 		return nil, s.err
 	}
 	return j, nil

@@ -275,7 +275,8 @@ func TestTapeKeepsWhatItWasGiven(t *testing.T) {
 				t.Errorf("got %d observations back, not those %d that were added", len(got), len(want))
 			}
 		}
-		if err := on.Close(); err != nil || file.closed != (most < 1<<30) || file.Len() > 0 != file.closed {
+		on.Close()
+		if err := on.Err(); err != nil || file.closed != (most < 1<<30) || file.Len() > 0 != file.closed {
 			t.Errorf("%v, closed %t, with %d bytes", err, file.closed, file.Len())
 		}
 	}

@@ -346,6 +346,9 @@ func (f *Shelf) Write(b []byte) (int, error) {
 // ReadAt fills b from a place at or before Size. The error is that of Err.
 func (f *Shelf) ReadAt(b []byte, at int64) (int, error) {
 	n, err := f.file.ReadAt(b, at)
+	if n == len(b) {
+		err = nil // a file may tell of its end too
+	}
 	return n, f.failed(err)
 }
 

@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -219,12 +218,8 @@ func (t *Tape) Beginning(s *Store, most int) []Observation {
 type Store struct {
 	Blocks []*[blockPieces]piece
 	used   uint32
-	// File is nil as long as nothing was spilled. written is the number of bytes in it.
-	File    timeline.Spill
-	written int64
-	// Err is the first error of the file; mu guards it.
-	mu  sync.Mutex
-	Err error
+	// file is nil as long as nothing was spilled.
+	file *timeline.Shelf
 }
 
 // piece is a part of one tape. next is the number of the piece behind it.
@@ -262,53 +257,47 @@ func (s *Store) fresh() uint32 {
 // Spill writes the bytes in memory to the file, which open makes at the first call. tapes must give every
 // tape.
 func (s *Store) Spill(open func() (timeline.Spill, error), tapes func(func(t *Tape))) {
-	if s.File == nil {
-		if s.File, s.Err = open(); s.Err != nil {
-			s.Err = fmt.Errorf("check: no file for what does not fit into memory: %w", s.Err)
-			return
-		}
+	if s.file == nil {
+		s.file = timeline.NewShelf(open)
 	}
-	w := bufio.NewWriterSize(s.File, readBytes)
+	w, at := bufio.NewWriterSize(s.file, readBytes), s.file.Size()
 	tapes(func(t *Tape) {
 		if t.size == 0 {
 			return
 		}
-		t.file = append(t.file, extent{s.written, t.size})
-		s.written += int64(t.size)
+		t.file = append(t.file, extent{at, t.size})
+		at += int64(t.size)
 		for k, left := t.head, t.size; left > 0; left -= pieceBytes {
 			on := s.piece(k)
-			_, _ = w.Write(on.bytes[:min(pieceBytes, left)]) // Flush returns its error
+			_, _ = w.Write(on.bytes[:min(pieceBytes, left)]) // Err returns its error
 			k = on.next
 		}
 		t.size = 0
 	})
 	s.used = 0
-	s.fail(w.Flush())
+	_ = w.Flush() // Err returns its error
 }
+
+// Spilled tells whether bytes lie in the file.
+func (s *Store) Spilled() bool { return s.file != nil }
 
 // read fills b from the offset at of the file. false: it could not, and Err says why.
 func (s *Store) read(b []byte, at int64) bool {
-	n, err := s.File.ReadAt(b, at)
-	if n == len(b) {
-		return true // a reader may tell of the end too
-	}
-	s.fail(err)
-	return false
+	_, err := s.file.ReadAt(b, at)
+	return err == nil
 }
 
-func (s *Store) fail(err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.Err == nil && err != nil {
-		s.Err = fmt.Errorf("check: the file of what does not fit into memory: %w", err)
+// Err returns the first error of the file, or nil.
+func (s *Store) Err() error {
+	if s.file == nil || s.file.Err() == nil {
+		return nil
 	}
+	return fmt.Errorf("check: the file of what does not fit into memory: %w", s.file.Err())
 }
 
 // Close gives the file back.
-func (s *Store) Close() error {
-	if s.File != nil {
-		s.fail(s.File.Close())
-		s.File = nil
+func (s *Store) Close() {
+	if s.file != nil {
+		s.file.Close()
 	}
-	return s.Err
 }
