@@ -168,7 +168,8 @@ func (r *reader) readAll(in io.Reader, base int) (int, error) {
 	lines := timeline.NewLines(in)
 	r.hygiene.open()
 	for {
-		line, number, ended, err := lines.Next()
+		line, err := lines.Next()
+		number, ended := lines.Last(), !lines.Cut
 		switch {
 		case err == io.EOF:
 			if r.row == nil && r.opening != nil {

@@ -106,7 +106,7 @@ func (r *rowReader) whole(line []byte) ([]byte, bool) {
 // Read gives r.csv one line at a time, so that it never reads ahead.
 func (r *rowReader) Read(p []byte) (int, error) {
 	if len(r.line) == 0 {
-		next, err := r.lines.next()
+		next, err := r.lines.Next()
 		if r.more += len(next); err != nil || r.more > MaxLine {
 			r.endless = true
 			return 0, io.EOF
@@ -126,7 +126,7 @@ func validUTF8(line []byte) []byte {
 }
 
 func (r *rowReader) addRagged(line []byte) {
-	if r.lines.cut && len(r.row) < len(r.columns) {
+	if r.lines.Cut && len(r.row) < len(r.columns) {
 		r.add("the last row, "+excerpt(line), "it has no end: the file is cut",
 			"remove the row or record again")
 		return

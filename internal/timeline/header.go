@@ -57,22 +57,29 @@ func newHeaderJSON(h Header) headerJSON {
 	return j
 }
 
-// headerLine returns the header line of a timeline without its line end.
+// headerLine returns the header line of a timeline.
 func headerLine(h Header) ([]byte, error) {
 	j := newHeaderJSON(h)
+	line, err := jsonLine(j)
+	if what, why := j.flaw(); what != "" {
+		err = fmt.Errorf("%s: %s", what, why)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("timeline: header: %w", err)
+	}
+	return line, nil
+}
+
+// jsonLine returns the line of a value, with its line end. The error says that it is too long, or no JSON.
+func jsonLine(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
-	if err := e.Encode(j); err != nil {
-		return nil, fmt.Errorf("timeline: header: %w", err)
+	err := e.Encode(v)
+	if err == nil && b.Len() > MaxLine {
+		err = fmt.Errorf("%d bytes: a line has at most %d", b.Len(), MaxLine)
 	}
-	if what, why := j.flaw(); what != "" {
-		return nil, fmt.Errorf("timeline: header: %s: %s", what, why)
-	}
-	if b.Len() > MaxLine {
-		return nil, fmt.Errorf("timeline: header: %d bytes: a line has at most %d", b.Len(), MaxLine)
-	}
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), nil
+	return b.Bytes(), err
 }
 
 // flaw says what is wrong with the values of a header and which rule they break. Empty: nothing is.

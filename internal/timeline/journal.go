@@ -1,8 +1,6 @@
 package timeline
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"io"
 	"time"
@@ -136,13 +134,11 @@ func (w *JournalWriter) texts(all []string) []string {
 }
 
 func (w *JournalWriter) line(v any) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil && w.err == nil {
+	line, err := jsonLine(v)
+	if err != nil && w.err == nil {
 		w.err = fmt.Errorf("timeline: journal: %w", err)
 	}
-	w.buf = append(w.buf, b.Bytes()...)
+	w.buf = append(w.buf, line...)
 }
 
 // flush writes out what is buffered.

@@ -24,18 +24,7 @@ func IsJournal(text []byte) bool { return bytes.HasPrefix(text, []byte(`{"rlchec
 func ReadJournal(r io.Reader, name string, most int, open func() (Spill, error)) (*Timeline, error) {
 	j := &journalReader{Reader: newReader(r, name, ReadOptions{AllowEmpty: true}), kept: NewSorter(open),
 		open: map[int]Observation{}, begun: map[int]int{}}
-	for {
-		line, err := j.lines.next()
-		if err != nil {
-			if j.noLine(err) == stepEnd {
-				break
-			}
-			continue
-		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			j.line(line)
-		}
-	}
+	j.eachLine(j.line)
 	if j.broken > 0 {
 		return nil, j.problems.list
 	}
@@ -81,7 +70,7 @@ func (r *journalReader) begin(line []byte) {
 	r.headed = true
 	var j journalHeader
 	switch err := json.Unmarshal(line, &j); {
-	case err != nil && r.lines.cut:
+	case err != nil && r.lines.Cut:
 		return // killed while it was written
 	case err != nil || j.Version != journalVersion:
 		r.addVersion(j.Version, journalVersion)
@@ -151,7 +140,7 @@ func (r *journalReader) entry(line []byte) {
 	e.Free = e.Seq < 0
 	sound := e.Observation
 	sound.Seq = max(sound.Seq, 0)
-	if flaw := new(Writer).flaw(&sound); flaw != "" {
+	if flaw := flaw(&sound, 0); flaw != "" {
 		r.add(fmt.Sprintf("observation %d", e.Seq), flaw, "")
 		return
 	}

@@ -201,7 +201,7 @@ func (r *Reader) addForm(line []byte) {
 	line = bytes.TrimSpace(line)
 	var nothing json.RawMessage
 	err := json.Unmarshal(line, &nothing)
-	if err != nil && r.lines.cut && line[0] == '{' {
+	if err != nil && r.lines.Cut && line[0] == '{' {
 		r.add("the last line, "+excerpt(line), "it has no end: the file is cut",
 			"remove the line or record again")
 		return
@@ -214,5 +214,5 @@ func (r *Reader) addForm(line []byte) {
 	if errors.As(err, &syntax) {
 		why += fmt.Sprintf(" at byte %d", syntax.Offset)
 	}
-	r.problems.add(ParseError{Line: r.lines.last(), What: excerpt(line), Why: why, Err: ErrNotJSON})
+	r.problems.add(ParseError{Line: r.lines.Last(), What: excerpt(line), Why: why, Err: ErrNotJSON})
 }

@@ -26,22 +26,8 @@ var (
 		"read")
 )
 
-var errLongLine = errors.New("line too long")
-
-// Lines reads a text file line by line as Reader does: plain, gzip or zstd, with line ends LF or CRLF. It is
-// for packages that read other forms of recordings.
-type Lines struct{ lines lines }
-
-// NewLines returns the lines of r. It reads nothing before the first call of Next.
-func NewLines(r io.Reader) *Lines { return &Lines{lines{raw: r}} }
-
-// Next returns the next line without its line end, valid until the next call, its number from 1, and whether
-// it has a line end. The error is io.EOF at the end, or that of the reader. It is ErrLongLine for a line over
-// MaxLine, which is skipped, and Next can go on.
-func (l *Lines) Next() (line []byte, number int, ended bool, err error) {
-	line, err = l.lines.next()
-	return line, l.lines.last(), !l.lines.cut, err
-}
+// ErrLongLine is the error of a line of more than MaxLine bytes.
+var ErrLongLine = errors.New("line too long")
 
 // ReadFlaw explains any other error of Next: what is wrong with the file, why, and an edit that helps, which
 // may be empty.
@@ -65,26 +51,26 @@ func ReadFlaw(err error) (what, why, mend string) {
 	return "reading", err.Error(), ""
 }
 
-// ErrLongLine is the error of a line of more than MaxLine bytes.
-var ErrLongLine = errLongLine
-
-// lines reads a file line by line: plain, gzip or zstd (by its first bytes), with or without a byte order
+// Lines reads a file line by line: plain, gzip or zstd (by its first bytes), with or without a byte order
 // mark, with line ends LF or CRLF. Its memory is a buffer of 64 KiB and the longest line.
-type lines struct {
+type Lines struct {
 	raw  io.Reader
 	r    *bufio.Reader
 	long []byte
-	// number is the number of the last line that was returned, from 1.
+	// number is that of the last line.
 	number int
 	// blank is how many lines before the next one are blank.
 	blank int
-	// cut: the last line that was returned had no line end.
-	cut bool
+	// Cut: the last line had no line end.
+	Cut bool
 }
 
-// next returns the next line without its line end, valid until the next call. The error is io.EOF at the end,
-// errLongLine for a line that was skipped as too long, or that of the reader.
-func (l *lines) next() ([]byte, error) {
+// NewLines returns the lines of r. It reads nothing before the first call of Next.
+func NewLines(r io.Reader) *Lines { return &Lines{raw: r} }
+
+// Next returns the next line without its line end, valid until the next call. The error is io.EOF at the end,
+// ErrLongLine for a line that was skipped as too long, or that of the reader.
+func (l *Lines) Next() ([]byte, error) {
 	if l.r == nil {
 		if err := l.open(); err != nil {
 			return nil, err
@@ -101,7 +87,7 @@ func (l *lines) next() ([]byte, error) {
 	if err != nil && err != io.EOF {
 		return nil, err
 	}
-	l.cut = err == io.EOF
+	l.Cut = err == io.EOF
 	line = bytes.TrimSuffix(line, []byte("\n"))
 	line = bytes.TrimSuffix(line, []byte("\r"))
 	if l.blank++; len(bytes.TrimSpace(line)) > 0 {
@@ -111,14 +97,14 @@ func (l *lines) next() ([]byte, error) {
 	case l.blank > mostBlank:
 		return nil, errBlank
 	case len(line) > MaxLine:
-		return nil, errLongLine
+		return nil, ErrLongLine
 	}
 	return line, nil
 }
 
 // rest returns a line that does not fit the buffer and begins with start. Of a line that is too long, it
 // keeps only enough to see that.
-func (l *lines) rest(start []byte) ([]byte, error) {
+func (l *Lines) rest(start []byte) ([]byte, error) {
 	l.long = append(l.long[:0], start...)
 	for n := len(start); ; {
 		part, err := l.r.ReadSlice('\n')
@@ -189,7 +175,7 @@ func bareUTF16(text []byte) (encoding string, is bool) {
 	return "UTF-16LE", true
 }
 
-func (l *lines) open() error {
+func (l *Lines) open() error {
 	const size = 64 << 10
 	l.r = bufio.NewReaderSize(l.raw, size)
 	z, err := unpacked(l.r)
@@ -217,8 +203,8 @@ func (l *lines) open() error {
 	return nil
 }
 
-// last returns the number of the line at which a problem of the whole file is reported.
-func (l *lines) last() int { return max(1, l.number) }
+// Last returns the number of the last line, from 1. A problem of the whole file is reported there.
+func (l *Lines) Last() int { return max(1, l.number) }
 
 // Zstd compresses files with zstd. Package zstd has it, for the programs that import that package. Others
 // need no module for it, and read such files no more than those of xz.

@@ -93,14 +93,7 @@ func (r *Reader) setText(o *Observation, m memberSet, text []byte) {
 	case memberBody:
 		o.Body = r.names.get(text)
 	case memberOutcome:
-		switch string(text) {
-		case "allowed":
-			o.Outcome = Allowed
-		case "denied":
-			o.Outcome = Denied
-		case "unknown":
-			o.Outcome = Unknown
-		default:
+		if o.Outcome.UnmarshalText(text) != nil {
 			r.addOutcome(string(text))
 		}
 	}
@@ -159,9 +152,12 @@ func (r *Reader) complete(o *Observation) bool {
 	if r.seen&memberOutcome == 0 {
 		r.inferOutcome(o)
 	}
-	r.checkTimes(o)
-	r.checkNumbers(o)
-	r.checkPartition(o)
+	o.check(r.seen, r.prev, r.add)
+	r.prev = max(o.Sent, 0)
+	if o.Seq >= 0 && !r.seqs.insert(o.Seq) {
+		r.add(fmt.Sprintf("seq %d", o.Seq), "an earlier observation has the same number",
+			"leave seq out to number them by position")
+	}
 	return r.problems.count == before
 }
 
@@ -176,48 +172,51 @@ func (r *Reader) inferOutcome(o *Observation) {
 	}
 }
 
-// checkTimes checks that time runs forward within o and from the observation before it.
-func (r *Reader) checkTimes(o *Observation) {
+// check calls bad for each rule that o breaks behind an observation that was sent at prev. seen are the
+// members that its line has.
+func (o *Observation) check(seen memberSet, prev time.Duration, bad func(what, why, mend string)) {
+	is := func(m memberSet, v any) string { return fmt.Sprintf("%s %d", nameOf(m), v) }
 	if o.At < 0 || o.Sent < 0 || o.Answered && o.FirstByte < 0 || o.Done < 0 {
-		r.addNegative(o)
-	}
-	if o.Sent >= 0 && o.Sent < r.prev {
-		r.add(fmt.Sprintf("sent_ns %d", o.Sent), fmt.Sprintf("the observation before it was sent at %d; "+
-			"they ascend by sent_ns", r.prev), "sort the file by sent_ns")
-	}
-	r.prev = max(o.Sent, 0)
-	if o.Answered && o.FirstByte < o.Sent {
-		r.add(fmt.Sprintf("first_byte_ns %d", o.FirstByte), fmt.Sprintf("before it was sent at %d", o.Sent),
-			"leave first_byte_ns out if no answer came")
-	}
-	if r.seen&memberDone == 0 {
-		return
-	}
-	if o.Answered && o.Done < o.FirstByte {
-		r.add(fmt.Sprintf("done_ns %d", o.Done), fmt.Sprintf("before its first byte at %d", o.FirstByte),
-			"leave done_ns out if it is not known")
-	} else if o.Done < o.Sent {
-		r.add(fmt.Sprintf("done_ns %d", o.Done), fmt.Sprintf("before it was sent at %d", o.Sent),
-			"leave done_ns out if it is not known")
-	}
-}
-
-func (r *Reader) addNegative(o *Observation) {
-	for _, t := range []struct {
-		m  memberSet
-		at time.Duration
-	}{{memberAt, o.At}, {memberSent, o.Sent}, {memberFirstByte, o.FirstByte}, {memberDone, o.Done}} {
-		if t.at < 0 && r.seen&t.m != 0 {
-			r.add(fmt.Sprintf("%s %d", nameOf(t.m), t.at), "times count from the start of the recording", "")
+		for _, t := range []struct {
+			m  memberSet
+			at time.Duration
+		}{{memberAt, o.At}, {memberSent, o.Sent}, {memberFirstByte, o.FirstByte}, {memberDone, o.Done}} {
+			if t.at < 0 && seen&t.m != 0 {
+				bad(is(t.m, t.at), "times count from the start of the recording", "")
+			}
 		}
 	}
-}
-
-// checkPartition refuses names that have lost bytes: two of them could have become one, and would share a
-// quota.
-func (r *Reader) checkPartition(o *Observation) {
-	if !soundName(o.Partition) {
-		r.add("partition "+excerpt(o.Partition), "the name of a partition is UTF-8, without U+FFFD",
+	if o.Sent >= 0 && o.Sent < prev {
+		bad(is(memberSent, o.Sent), fmt.Sprintf("the observation before it was sent at %d; they ascend by "+
+			"sent_ns", prev), "sort the file by sent_ns")
+	}
+	if o.Answered && o.FirstByte < o.Sent {
+		bad(is(memberFirstByte, o.FirstByte), fmt.Sprintf("before it was sent at %d", o.Sent),
+			"leave first_byte_ns out if no answer came")
+	}
+	switch {
+	case seen&memberDone == 0:
+	case o.Answered && o.Done < o.FirstByte:
+		bad(is(memberDone, o.Done), fmt.Sprintf("before its first byte at %d", o.FirstByte),
+			"leave done_ns out if it is not known")
+	case o.Done < o.Sent:
+		bad(is(memberDone, o.Done), fmt.Sprintf("before it was sent at %d", o.Sent),
+			"leave done_ns out if it is not known")
+	}
+	if o.Cost < CostUnknown {
+		bad(is(memberCost, o.Cost), "a request costs at least 0, or -1 if it is not known", "")
+	}
+	if o.Status < 0 || o.Status > maxStatus {
+		bad(is(memberStatus, o.Status), "a status has at most three digits", "leave status out if none came")
+	}
+	if o.Observer < 0 {
+		bad(nameOf(memberObserver), "observers are numbered from 1, with at most nine digits", "")
+	}
+	if o.Seq < 0 {
+		bad(is(memberSeq, o.Seq), "observations are numbered from 0", "")
+	}
+	if !soundName(o.Partition) { // two names could have become one, and would share a quota
+		bad("partition "+excerpt(o.Partition), "the name of a partition is UTF-8, without U+FFFD",
 			"write other bytes in hex or base64")
 	}
 }
@@ -229,26 +228,6 @@ func soundName(s string) bool {
 		}
 	}
 	return true
-}
-
-// checkNumbers checks the members that are no times.
-func (r *Reader) checkNumbers(o *Observation) {
-	if o.Cost < CostUnknown {
-		r.add(fmt.Sprintf("cost %d", o.Cost), "a request costs at least 0, or -1 if it is not known", "")
-	}
-	if o.Status < 0 || o.Status > maxStatus {
-		r.add(fmt.Sprintf("status %d", o.Status), "a status has at most three digits",
-			"leave status out if none came")
-	}
-	if o.Observer < 0 {
-		r.add(nameOf(memberObserver), "observers are numbered from 1, with at most nine digits", "")
-	}
-	if o.Seq < 0 {
-		r.add(fmt.Sprintf("seq %d", o.Seq), "observations are numbered from 0", "")
-	} else if !r.seqs.insert(o.Seq) {
-		r.add(fmt.Sprintf("seq %d", o.Seq), "an earlier observation has the same number",
-			"leave seq out to number them by position")
-	}
 }
 
 // maxProblems is how many problems of one file are reported. The others are counted.

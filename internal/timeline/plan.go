@@ -1,7 +1,6 @@
 package timeline
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -58,16 +57,7 @@ func (j phaseLine) encode() ([]byte, error) {
 	if what, why := j.flaw(); what != "" {
 		return nil, fmt.Errorf("%s: %s", what, why)
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(j); err != nil {
-		return nil, err
-	}
-	if b.Len() > MaxLine {
-		return nil, fmt.Errorf("%d bytes: a line has at most %d", b.Len(), MaxLine)
-	}
-	return b.Bytes(), nil
+	return jsonLine(j)
 }
 
 // flaw says what is wrong with a phase and which rule it breaks. Empty: nothing is.
@@ -119,25 +109,18 @@ func arrivalFlaw(p *Phase, i int) (what, why string) {
 
 // appendArrival appends the line of an arrival. It leaves out what equals its phase.
 func appendArrival(b []byte, p *Phase, a *Arrival) []byte {
-	b = append(b, `{"seq":`...)
-	b = strconv.AppendInt(b, int64(a.Seq), 10)
+	b = appendNumber(b, `{"seq":`, int64(a.Seq))
 	if a.Partition != "" {
-		b = append(b, `,"partition":`...)
-		b = appendQuoted(b, a.Partition)
+		b = appendText(b, `,"partition":`, a.Partition)
 	}
 	if a.Phase != p.Name {
-		b = append(b, `,"phase":`...)
-		b = appendQuoted(b, a.Phase)
+		b = appendText(b, `,"phase":`, a.Phase)
 	}
 	if a.Origin != p.Origin {
-		b = append(b, `,"origin":`...)
-		b = strconv.AppendBool(b, a.Origin)
+		b = strconv.AppendBool(append(b, `,"origin":`...), a.Origin)
 	}
-	b = append(b, `,"at_ns":`...)
-	b = strconv.AppendInt(b, int64(a.At), 10)
-	b = append(b, `,"cost":`...)
-	b = strconv.AppendInt(b, a.Cost, 10)
-	return append(b, '}')
+	b = appendNumber(b, `,"at_ns":`, int64(a.At))
+	return append(appendNumber(b, `,"cost":`, a.Cost), '}')
 }
 
 // ReadSchedule reads a schedule file, plain, gzip or zstd. Error messages call it name. An error is of type
@@ -147,15 +130,11 @@ func ReadSchedule(r io.Reader, name string) (*Schedule, error) {
 	p := &planReader{Reader: newReader(r, name, ReadOptions{}), schedule: &Schedule{}}
 	p.other = map[string]func([]member){"rlcheck": p.version, "shape": p.phase}
 	var o Observation
-	for {
-		line, err := p.lines.next()
-		if err != nil && p.noLine(err) == stepEnd {
-			break
-		}
-		if len(bytes.TrimSpace(line)) > 0 && p.readLine(line, &o) {
+	p.eachLine(func(line []byte) {
+		if p.readLine(line, &o) {
 			p.arrival(&o)
 		}
-	}
+	})
 	p.closePhase()
 	if !p.headed && p.problems.count == 0 {
 		p.add("no header line", fmt.Sprintf("the first line is {\"rlcheck\":%q}", scheduleVersion), "")

@@ -51,7 +51,7 @@ func Read(r io.Reader, name string, opts ReadOptions) (*Timeline, error) {
 // missing.
 type Reader struct {
 	opts     ReadOptions
-	lines    lines
+	lines    *Lines
 	problems problems
 	// decode reads a line into o and seen. It returns false if the line was no observation. It has then
 	// handled the line or added a problem.
@@ -167,7 +167,7 @@ func newReader(r io.Reader, name string, opts ReadOptions) *Reader {
 	if opts.Outcome == nil {
 		opts.Outcome = StatusOutcome
 	}
-	return &Reader{opts: opts, lines: lines{raw: r}, problems: problems{file: name}}
+	return &Reader{opts: opts, lines: NewLines(r), problems: problems{file: name}}
 }
 
 // Header returns the header, or the zero value if the file has none. It may be called at any time. Errors are
@@ -219,7 +219,7 @@ const (
 )
 
 func (r *Reader) advance(o *Observation) step {
-	line, err := r.lines.next()
+	line, err := r.lines.Next()
 	if err != nil {
 		return r.noLine(err)
 	}
@@ -233,24 +233,37 @@ func (r *Reader) advance(o *Observation) step {
 	return stepObservation
 }
 
+// eachLine calls take for every line that is not blank.
+func (r *Reader) eachLine(take func(line []byte)) {
+	for {
+		line, err := r.lines.Next()
+		if err != nil && r.noLine(err) == stepEnd {
+			return
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			take(line)
+		}
+	}
+}
+
 // noLine handles what lines.next returned instead of a line.
 func (r *Reader) noLine(err error) step {
 	switch {
 	case err == io.EOF:
 		return stepEnd
-	case err == errLongLine:
+	case err == ErrLongLine:
 		r.add(fmt.Sprintf("line of more than %d bytes", MaxLine), "a line has at most 1 MiB", "")
 		return stepSkipped
 	}
 	what, why, mend := ReadFlaw(err)
-	r.problems.add(ParseError{Line: r.lines.last(), What: what, Why: why, Mend: mend, Err: err})
+	r.problems.add(ParseError{Line: r.lines.Last(), What: what, Why: why, Mend: mend, Err: err})
 	return stepEnd
 }
 
 // finish returns what Next returns after the last line.
 func (r *Reader) finish() error {
 	if r.problems.count == 0 && r.n == 0 && !r.opts.AllowEmpty {
-		r.problems.add(ParseError{Line: r.lines.last(), What: "no observation",
+		r.problems.add(ParseError{Line: r.lines.Last(), What: "no observation",
 			Why: "there is nothing to judge"})
 	}
 	if r.n > 0 {
@@ -286,7 +299,7 @@ func (r *Reader) all() (*Timeline, error) {
 
 // add notes a problem of the current line.
 func (r *Reader) add(what, why, mend string) {
-	r.problems.add(ParseError{Line: r.lines.last(), What: what, Why: why, Mend: mend})
+	r.problems.add(ParseError{Line: r.lines.Last(), What: what, Why: why, Mend: mend})
 }
 
 // ahead is a batch of observations that were read ahead, each with its line. err is what Next returned after
@@ -321,7 +334,7 @@ func (r *Reader) Each(take func(o *Observation, line int) bool) error {
 					batch.observations = batch.observations[:i]
 					break
 				}
-				batch.lines[i] = r.lines.last()
+				batch.lines[i] = r.lines.Last()
 			}
 			if full <- batch; batch.err != nil {
 				return

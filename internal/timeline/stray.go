@@ -3,6 +3,7 @@ package timeline
 import (
 	"fmt"
 	"math/bits"
+	"regexp"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/text"
@@ -163,33 +164,20 @@ func headerLike(name string) string {
 	return ""
 }
 
+// unitEnd is a unit of time at the end of a name: sent_ns, sentNs.
+var unitEnd = regexp.MustCompile(
+	`(_(?i:ns|us|ms|s|sec|seconds|nanos|micros|millis|ppm)|Ns|Us|Ms|Nanos|Micros|Millis|Seconds)$`)
+
 // plainName returns a name in lower case without separators, and separately the unit of time at its end.
 func plainName(name string) (plain, unit string) {
 	if len(name) > 40 {
 		return "", ""
 	}
-	text := strings.ToLower(strings.TrimSpace(name))
-	for _, u := range []string{"_ns", "_us", "_ms", "_s", "_sec", "_seconds", "_nanos", "_micros", "_millis",
-		"_ppm"} {
-		if rest, ok := strings.CutSuffix(text, u); ok && rest != "" {
-			text, unit = rest, u[1:]
-			break
-		}
+	name = strings.TrimSpace(name)
+	if at := unitEnd.FindStringIndex(name); at != nil && at[0] > 0 {
+		name, unit = name[:at[0]], strings.ToLower(strings.TrimPrefix(name[at[0]:], "_"))
 	}
-	if unit == "" { // as in sentNs
-		for _, u := range []string{"Ns", "Us", "Ms", "Nanos", "Micros", "Millis", "Seconds"} {
-			if rest, ok := strings.CutSuffix(name, u); ok && rest != "" {
-				text, unit = strings.ToLower(rest), strings.ToLower(u)
-				break
-			}
-		}
-	}
-	return strings.Map(func(c rune) rune {
-		if strings.ContainsRune("_-. ", c) {
-			return -1
-		}
-		return c
-	}, text), unit
+	return strings.NewReplacer("_", "", "-", "", ".", "", " ", "").Replace(strings.ToLower(name)), unit
 }
 
 // misspelt tells whether name is a slip away from ours: one letter too many, too few or wrong, or two

@@ -1,6 +1,7 @@
 package timeline
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strconv"
@@ -58,7 +59,7 @@ func (w *Writer) Header(h Header) error {
 	if err != nil {
 		return err
 	}
-	w.buf = append(append(w.buf, line...), '\n')
+	w.buf = append(w.buf, line...)
 	return nil
 }
 
@@ -70,7 +71,7 @@ func (w *Writer) Observe(o *Observation) error {
 	if w.err != nil {
 		return w.err
 	}
-	if flaw := w.flaw(o); flaw != "" {
+	if flaw := flaw(o, w.prev); flaw != "" {
 		return fmt.Errorf("timeline: observation %d: %s", o.Seq, flaw)
 	}
 	start := len(w.buf)
@@ -98,31 +99,17 @@ func (w *Writer) Flush() error {
 	return w.err
 }
 
-// flaw says why o may not follow the observations before it. Empty: it may.
-func (w *Writer) flaw(o *Observation) string {
-	switch {
-	case o.Seq < 0:
-		return "its number is negative"
-	case o.Sent < 0, o.At < 0:
-		return fmt.Sprintf("sent %d ns, due %d ns: a time is not negative", o.Sent, o.At)
-	case o.Sent < w.prev:
-		return fmt.Sprintf("sent %d ns: before the one before it, %d ns", o.Sent, w.prev)
-	case o.Answered && o.FirstByte < o.Sent:
-		return fmt.Sprintf("first byte %d ns: before it was sent, %d ns", o.FirstByte, o.Sent)
-	case o.Done != 0 && (o.Done < o.Sent || o.Answered && o.Done < o.FirstByte):
-		return fmt.Sprintf("done %d ns: before it was sent or answered", o.Done)
-	case o.Cost < CostUnknown:
-		return fmt.Sprintf("cost %d: a cost is at least 0, or -1 if it is not known", o.Cost)
-	case o.Observer < 0:
-		return fmt.Sprintf("observer %d: they are numbered from 1", o.Observer)
-	case o.Status < 0 || o.Status > maxStatus:
-		return fmt.Sprintf("status %d: a status has at most three digits", o.Status)
-	case !soundName(o.Partition):
-		return fmt.Sprintf("partition %s: its name is UTF-8, without U+FFFD", excerpt(o.Partition))
-	case o.Outcome > Denied:
+// flaw says why o may not stand behind an observation that was sent at prev. Empty: it may.
+func flaw(o *Observation, prev time.Duration) (first string) {
+	seen := ^memberSet(0)
+	if o.Done == 0 {
+		seen &^= memberDone
+	}
+	o.check(seen, prev, func(what, why, _ string) { first = cmp.Or(first, what+": "+why) })
+	if o.Outcome > Denied {
 		return fmt.Sprintf("outcome %d: no such outcome", o.Outcome)
 	}
-	return ""
+	return first
 }
 
 // fieldTexts are sets of fields as they stand in a line, as answers have the same sets again and again. A set

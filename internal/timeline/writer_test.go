@@ -15,22 +15,22 @@ func TestWriterRefusesWhatCouldNotBeRead(t *testing.T) {
 		FirstByte: 200, Done: 300,
 		Answered: true, Status: 200, Outcome: Allowed}
 	for name, change := range map[string]func(o *Observation){
-		"its number is negative":               func(o *Observation) { o.Seq = -1 },
-		"sent -1 ns, due 90 ns: a time is not": func(o *Observation) { o.Sent = -1 },
-		"sent 100 ns, due -1 ns: a time is":    func(o *Observation) { o.At = -1 },
-		"sent 49 ns: before the one before it": func(o *Observation) { o.Sent = 49 },
-		"first byte 99 ns: before it was sent": func(o *Observation) { o.FirstByte = 99 },
-		"done 199 ns: before":                  func(o *Observation) { o.Done = 199 },
-		"done 99 ns: before": func(o *Observation) {
+		"seq -1: observations are numbered":     func(o *Observation) { o.Seq = -1 },
+		"sent_ns -1: times count from":          func(o *Observation) { o.Sent = -1 },
+		"at_ns -1: times count from":            func(o *Observation) { o.At = -1 },
+		"sent_ns 49: the observation before it": func(o *Observation) { o.Sent = 49 },
+		"first_byte_ns 99: before it was sent":  func(o *Observation) { o.FirstByte = 99 },
+		"done_ns 199: before its first byte":    func(o *Observation) { o.Done = 199 },
+		"done_ns 99: before it was sent": func(o *Observation) {
 			o.Done, o.Answered = 99,
 				false
 		},
-		"observer -1: they are numbered": func(o *Observation) { o.Observer = -1 },
-		"cost -2: a cost is at least 0":  func(o *Observation) { o.Cost = -2 },
-		"status 1000":                    func(o *Observation) { o.Status = 1000 },
-		"status -1":                      func(o *Observation) { o.Status = -1 },
-		"outcome 3: no such outcome":     func(o *Observation) { o.Outcome = 3 },
-		`partition "\xff"`:               func(o *Observation) { o.Partition = "\xff" },
+		"observer: observers are numbered":    func(o *Observation) { o.Observer = -1 },
+		"cost -2: a request costs at least 0": func(o *Observation) { o.Cost = -2 },
+		"status 1000":                         func(o *Observation) { o.Status = 1000 },
+		"status -1":                           func(o *Observation) { o.Status = -1 },
+		"outcome 3: no such outcome":          func(o *Observation) { o.Outcome = 3 },
+		`partition "\xff"`:                    func(o *Observation) { o.Partition = "\xff" },
 		"bytes: a line has at most 1048576": func(o *Observation) {
 			o.Body = strings.Repeat("\x00",
 				MaxLine/6)
