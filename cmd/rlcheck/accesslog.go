@@ -364,10 +364,10 @@ func unnamed(l *accesslog.Log) string {
 
 // copyNote says how many requests may be copies of others, once that is known.
 func copyNote(e *cli.Env, l *accesslog.Log, f *checkFlags) {
-	if l.Copies == 0 || f.copied {
+	if l.Copies == 0 || f.kept.copied {
 		return
 	}
-	f.copied = true
+	f.kept.copied = true
 	remark(e, f, true, fmt.Sprintf("line %d: %s equal to an earlier one to the byte, perhaps a copy: "+
 		"unknown outcomes (log the id of each request, such as $request_id, to tell them apart)",
 		l.FirstCopy, text.Plural(l.Copies, "line")))

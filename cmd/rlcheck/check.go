@@ -16,7 +16,6 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/check"
-	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -42,20 +41,9 @@ type checkFlags struct {
 	// Changed tells whether a flag was given, also by the environment. Typed tells whether it was given by
 	// hand.
 	Changed, Typed func(flag string) bool
-	// ends: the end of an answer was recorded. timeless counts the outcomes without the time of an answer.
-	ends     bool
-	timeless int
-	// copied: it was said that the log has copies.
-	copied bool
-	// caches counts the answers that a cache gave.
-	caches headers.Caches
-	// only names the partitions to judge. Empty: all. found are those of them that were read. others are some
-	// that are not to be judged.
-	only          []string
-	found, others map[string]bool
-	// judges are the limits that judge. They are set when the header has been read.
-	judges *check.Panel
-	// kept has what reports show beside the verdict.
+	// only names the partitions to judge. Empty: all.
+	only []string
+	// kept has what is found out while a recording is judged.
 	kept keeper
 	// replay returns the words of the command that judges a recording again.
 	replay func(names []string) []string
@@ -174,8 +162,8 @@ func judgeAll(e *cli.Env, names []string, f checkFlags) (checked, error) {
 		if err != nil {
 			return checked{}, err
 		}
-		one.kept.replay, all[i] = f.replay(group), one.judges
-		r.Scenarios = append(r.Scenarios, one.kept.scenario(name, one.judges, j, counts))
+		one.kept.replay, all[i] = f.replay(group), one.kept.judges
+		r.Scenarios = append(r.Scenarios, one.kept.scenario(name, one.kept.judges, j, counts))
 		worst = result.Worst(worst, r.Scenarios[i].Verdict)
 		if several {
 			one.asJudged(&r.Scenarios[i], name)
@@ -333,8 +321,8 @@ func (f *checkFlags) sound() error {
 func (f *checkFlags) absent(name string) error {
 	var errs []error
 	for _, p := range f.only {
-		if !f.found[p] {
-			known := slices.Sorted(maps.Keys(f.others))
+		if !f.kept.found[p] {
+			known := slices.Sorted(maps.Keys(f.kept.others))
 			hint := text.Suggest(p, known)
 			if hint == "" && len(known) > 0 {
 				hint = "it has " + excerpts(known)

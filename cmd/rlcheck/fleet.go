@@ -186,15 +186,12 @@ func orderOf(e *cli.Env, s *scenario.Scenario, given []scenarioSource, f *runFla
 	o := trial.Order{File: s.File, Text: string(textOf(given, s.File)), Target: opts.Target,
 		Limit: opts.Limit, Partition: opts.Partition, Set: opts.Set, Request: opts.Request,
 		Promises: opts.Promises, Env: map[string]string{}}
-	opts.Env = func(name string) (string, bool) {
-		v, set := e.Getenv(name)
+	usedBy(e, []*scenario.Scenario{s}, given, opts, func(name, v string) {
 		secret := func(text string) bool { return text != "" && strings.Contains(v, text) }
-		if set && !slices.ContainsFunc(s.Secrets, secret) {
+		if !slices.ContainsFunc(s.Secrets, secret) {
 			o.Env[name] = v
 		}
-		return v, set
-	}
-	_, _ = scenario.Parse([]byte(o.Text), o.File, opts) // it was parsed before
+	})
 	return o
 }
 

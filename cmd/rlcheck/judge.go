@@ -27,7 +27,7 @@ import (
 // judgeFile reads and judges a file or standard input.
 // Several names are those of the files of one log.
 func judgeFile(e *cli.Env, names []string, f *checkFlags) (*result.Judgement, timeline.Counts, error) {
-	f.found, f.others = map[string]bool{}, map[string]bool{}
+	f.kept.found, f.kept.others = map[string]bool{}, map[string]bool{}
 	if len(names) > 1 {
 		files, shut, err := f.openAll(names)
 		defer shut()
@@ -48,20 +48,32 @@ func judgeFile(e *cli.Env, names []string, f *checkFlags) (*result.Judgement, ti
 	if in, err = recordedLog(e, in, f); err != nil {
 		return nil, timeline.Counts{}, err
 	}
+	open, err := f.opener()
 	switch {
-	case slices.Contains(accesslog.Formats(), accesslog.Format(f.Format)):
+	case err != nil:
+		return nil, timeline.Counts{}, err
+	case open == nil:
 		return judgeLog(e, []accesslog.File{{Name: name, In: in}}, f)
-	case f.Format == "csv":
-		return judgeTimeline(e, in, name, f, timeline.NewCSVReader)
-	case f.Format == "ndjson":
-		return judgeTimeline(e, in, name, f, timeline.NewReader)
+	default:
+		return judgeTimeline(e, in, name, f, open)
 	}
-	return nil, timeline.Counts{},
-		cli.Usagef("--format %q: the formats are ndjson, csv, %s", f.Format, LogFormats())
 }
 
 // opener opens a recording of one format.
 type opener func(io.Reader, string, timeline.ReadOptions) *timeline.Reader
+
+// opener returns what opens a recording in the format of --format. nil: it is that of an access log.
+func (f *checkFlags) opener() (opener, error) {
+	switch {
+	case f.Format == "ndjson":
+		return timeline.NewReader, nil
+	case f.Format == "csv":
+		return timeline.NewCSVReader, nil
+	case slices.Contains(accesslog.Formats(), accesslog.Format(f.Format)):
+		return nil, nil
+	}
+	return nil, cli.Usagef("--format %q: the formats are ndjson, csv, %s", f.Format, LogFormats())
+}
 
 // judgeTimeline judges a recording with the members of a timeline.
 func judgeTimeline(e *cli.Env, in io.Reader, name string, f *checkFlags, open opener) (*result.Judgement,
@@ -75,8 +87,28 @@ func judgeTimeline(e *cli.Env, in io.Reader, name string, f *checkFlags, open op
 	}
 	opts := timeline.ReadOptions{Columns: f.Columns, Outcome: outcome}
 	r := open(in, name, opts)
-	j, counts, err := judgeStream(e, r, name, f)
+	h, err := r.Header()
+	if err != nil {
+		return nil, timeline.Counts{}, f.OtherFormat(name, err)
+	}
+	h.Tick = cmp.Or(h.Tick, f.tick)
+	h.ClockError, h.DriftPPM = cmp.Or(h.ClockError, f.clockError), cmp.Or(h.DriftPPM, f.drift)
+	j, counts, err := f.judge(e, name, h, func(take func(*timeline.Observation, int) bool) error {
+		return r.Each(func(o *timeline.Observation, line int) bool {
+			f.kept.ends = f.kept.ends || o.Done > 0
+			result.DoubtCached(o, f.kept.caches.Gave)
+			if !o.Answered && o.Outcome != timeline.Unknown {
+				// The answer, and the decision, may have come after the last time in the file.
+				o.Outcome = timeline.Unknown
+				f.kept.timeless++
+			}
+			return take(o, line)
+		})
+	})
 	if err == nil {
+		if why := result.ForeignDetail(h.Notes); why != "" {
+			j.Doubt(result.UnclassifiedStatus, why)
+		}
 		reopen := func(in io.Reader) *timeline.Reader { return open(in, name, opts) }
 		_ = f.kept.Around(j, f.again(e, in, reopen))
 		remarkTimeline(e, r, name, f)
@@ -103,13 +135,13 @@ func (f *checkFlags) OtherFormat(name string, err error) error {
 
 // remarkTimeline says what a recording lacks for the limits, and what was not read of it.
 func remarkTimeline(e *cli.Env, r *timeline.Reader, name string, f *checkFlags) {
-	if !f.ends && slices.ContainsFunc(f.judges.Limits(), spec.Limit.Completes) {
+	if !f.kept.ends && slices.ContainsFunc(f.kept.judges.Limits(), spec.Limit.Completes) {
 		remark(e, f, true, endless("no observation has done_ns", "done_ns in each line"))
 	}
-	if f.timeless > 0 {
+	if f.kept.timeless > 0 {
 		remark(e, f, true, fmt.Sprintf("%s: %s have an outcome but no time of the answer "+
 			"(first_byte_ns): they count as unknown, since they may have been decided at any time "+
-			"after they were sent", name, text.Plural(f.timeless, "request")))
+			"after they were sent", name, text.Plural(f.kept.timeless, "request")))
 	}
 	if names := r.Ignored(); len(names) > 0 {
 		remark(e, f, false, name+": ignored, since a timeline has no such member: "+strings.Join(names, ", "))
@@ -146,55 +178,40 @@ func foreign(err error) bool {
 	return errors.As(err, &problems) && problems[0].Line == 1 && errors.Is(problems[0], timeline.ErrNotJSON)
 }
 
-// judgeStream judges a recording while it is read.
-func judgeStream(e *cli.Env, r *timeline.Reader, name string, f *checkFlags) (
-	*result.Judgement, timeline.Counts, error) {
+// judge judges a recording or a log while it is read. each yields its requests, with their lines.
+func (f *checkFlags) judge(e *cli.Env, name string, h timeline.Header,
+	each func(take func(o *timeline.Observation, line int) bool) error) (_ *result.Judgement,
+	_ timeline.Counts, err error) {
 	var garbage rundir.Garbage
 	defer garbage.Over()
-	h, err := r.Header()
-	if err != nil {
-		return nil, timeline.Counts{}, err
-	}
-	h.Tick = cmp.Or(h.Tick, f.tick)
-	h.ClockError, h.DriftPPM = cmp.Or(h.ClockError, f.clockError), cmp.Or(h.DriftPPM, f.drift)
-	if f.judges, err = f.panel(h); err != nil {
+	if f.kept.judges, err = f.panel(h); err != nil {
 		return nil, timeline.Counts{}, err
 	}
 	f.kept.header = h
 	at := 0 // the line of the first observation that was refused
-	err = r.Each(func(o *timeline.Observation, line int) bool {
+	err = each(func(o *timeline.Observation, line int) bool {
 		garbage.Seen()
-		f.ends = f.ends || o.Done > 0
-		result.DoubtCached(o, f.caches.Gave)
-		if !o.Answered && o.Outcome != timeline.Unknown {
-			// The answer, and the decision, may have come after the last time in the file.
-			o.Outcome = timeline.Unknown
-			f.timeless++
-		}
 		if !f.wants(o.Partition) {
-			_ = f.judges.Beside(o) // Finish returns its error
+			_ = f.kept.judges.Beside(o) // Finish returns its error
 			return true
 		}
 		f.kept.add(o)
-		if f.judges.Observe(o) != nil && at == 0 {
+		if f.kept.judges.Observe(o) != nil && at == 0 {
 			at = line // Finish returns the error: what is wrong with the file itself comes first
 		}
 		return true
 	})
+	if err == nil {
+		err = f.absent(name)
+	}
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	if err := f.absent(name); err != nil {
-		return nil, timeline.Counts{}, err
-	}
-	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches.Text())
+	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.kept.caches.Text())
 	sayTerms(e, name, f, h.Judged)
 	garbage.Judging()
-	j, _, err := f.judges.Finish()
-	if why := result.ForeignDetail(h.Notes); err == nil && why != "" {
-		j.Doubt(result.UnclassifiedStatus, why)
-	}
-	return j, f.judges.Counts(), refused(name, at, err)
+	j, _, err := f.kept.judges.Finish()
+	return j, f.kept.judges.Counts(), refused(name, at, err)
 }
 
 // again returns a second reading of a file, for requests that were not kept. nil: it can be read only once.
@@ -229,9 +246,6 @@ func refused(name string, line int, err error) error {
 // judgeLog judges an access log. It is read whole before, since its lines are in the order of their ends, and
 // its own end is known only at the end.
 func judgeLog(e *cli.Env, files []accesslog.File, f *checkFlags) (*result.Judgement, timeline.Counts, error) {
-	name := files[0].Name
-	var garbage rundir.Garbage
-	defer garbage.Over()
 	limit, err := spec.Parse(f.Limit)
 	if err != nil {
 		return nil, timeline.Counts{}, err
@@ -240,31 +254,11 @@ func judgeLog(e *cli.Env, files []accesslog.File, f *checkFlags) (*result.Judgem
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
-	if f.judges, err = f.panel(l.Header); err != nil {
-		return nil, timeline.Counts{}, err
-	}
-	f.kept.header, f.kept.untimed, f.caches = l.Header, true, l.Caches
-	f.kept.header.Notes = result.NoteCaches(f.kept.header.Notes, f.caches.Text())
-	at := 0
-	err = l.Each(func(o *timeline.Observation) bool {
-		garbage.Seen()
-		if !f.wants(o.Partition) {
-			return true
-		}
-		if f.kept.add(o); f.judges.Observe(o) == nil {
-			return true
-		}
-		at = o.Seq
-		return false // Finish returns the error
-	})
-	if err == nil && at == 0 {
-		err = f.absent(name)
-	}
-	if err != nil {
-		return nil, timeline.Counts{}, err
-	}
-	garbage.Judging()
-	j, _, err := f.judges.Finish()
+	f.kept.untimed, f.kept.caches = true, l.Caches
+	j, counts, err := f.judge(e, files[0].Name, l.Header,
+		func(take func(*timeline.Observation, int) bool) error {
+			return l.Each(func(o *timeline.Observation) bool { return take(o, o.Seq) })
+		})
 	if err == nil {
 		copyNote(e, l, f) // a large log is read again by now
 		if j.Verdict != result.Fail && l.Widest > longRequest && !f.Changed("decided-within") {
@@ -278,7 +272,7 @@ func judgeLog(e *cli.Env, files []accesslog.File, f *checkFlags) (*result.Judgem
 				"X-Api-Key, the FAIL means nothing (name the key with --log-partition)")
 		}
 	}
-	return j, f.judges.Counts(), refused(name, at, err)
+	return j, counts, err
 }
 
 // longRequest is how long a request may take without hiding when it was decided.
@@ -297,12 +291,12 @@ func (f *checkFlags) wants(partition string) bool {
 	}
 	const mostOthers = 100
 	if !slices.Contains(f.only, partition) {
-		if len(f.others) < mostOthers {
-			f.others[partition] = true
+		if len(f.kept.others) < mostOthers {
+			f.kept.others[partition] = true
 		}
 		return false
 	}
-	f.found[partition] = true
+	f.kept.found[partition] = true
 	return true
 }
 

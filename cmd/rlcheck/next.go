@@ -56,23 +56,13 @@ func (f *identifyFlags) next(fl *pflag.FlagSet, target string, red trial.Redacto
 	return again + statuses, run
 }
 
-// flagWords prints a flag as it was given, each value with its name.
+// flagWords prints a flag as it was given, by its short name if it has one.
 func flagWords(x *pflag.Flag, red trial.Redactor) (out string) {
-	name := "--" + x.Name
-	if x.Shorthand != "" {
-		name = "-" + x.Shorthand
-	}
-	values := []string{x.Value.String()}
-	if many, is := x.Value.(pflag.SliceValue); is {
-		values = many.GetSlice()
-	}
-	for _, v := range values {
-		if x.Value.Type() == "bool" {
-			out += " " + strings.TrimSuffix(name+"="+v, "=true")
-			continue
+	for i, word := range red.Words(withoutCurl(given(x))) {
+		if i%2 == 0 && x.Shorthand != "" {
+			word = "-" + x.Shorthand
 		}
-		words := red.Words(withoutCurl([]string{"--" + x.Name, v}))
-		out += " " + name + " " + text.ShellWord(words[1])
+		out += " " + text.ShellWord(word)
 	}
 	return out
 }

@@ -335,16 +335,7 @@ func variablesOf(e *cli.Env, of []*scenario.Scenario, in []scenarioSource, f run
 		return nil // it was parsed before
 	}
 	found := map[string]string{}
-	opts.Env = func(name string) (string, bool) {
-		v, set := e.Getenv(name)
-		if set {
-			found[name] = red.Replace(v)
-		}
-		return v, set
-	}
-	for _, s := range of {
-		_, _ = scenario.Parse(textOf(in, s.File), s.File, opts) // it was parsed before
-	}
+	usedBy(e, of, in, opts, func(name, v string) { found[name] = red.Replace(v) })
 	for _, s := range of {
 		for name, v := range found {
 			if slices.Contains(s.Secrets, v) {
@@ -353,6 +344,21 @@ func variablesOf(e *cli.Env, of []*scenario.Scenario, in []scenarioSource, f run
 		}
 	}
 	return found
+}
+
+// usedBy calls found with each variable of the environment that the files of scenarios use.
+func usedBy(e *cli.Env, of []*scenario.Scenario, in []scenarioSource, opts scenario.ParseOptions,
+	found func(name, value string)) {
+	opts.Env = func(name string) (string, bool) {
+		v, set := e.Getenv(name)
+		if set {
+			found(name, v)
+		}
+		return v, set
+	}
+	for _, s := range of {
+		_, _ = scenario.Parse(textOf(in, s.File), s.File, opts) // it was parsed before
+	}
 }
 
 // embedTarget returns what starts the embedded target of a scenario. redis says where it keeps its state, as

@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/check"
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -28,6 +29,15 @@ type keeper struct {
 	rundir.Kept
 	// notes are the remarks on the recording. replay is the command that judges it again.
 	notes, replay []string
+	// judges are the limits that judge. They are set when the header has been read.
+	judges *check.Panel
+	// ends: the end of an answer was recorded. copied: it was said that the log has copies.
+	ends, copied bool
+	// timeless counts the outcomes without the time of an answer, caches the answers that a cache gave.
+	timeless int
+	caches   headers.Caches
+	// found are those of the partitions to judge that were read. others are some that are not to be judged.
+	found, others map[string]bool
 }
 
 // add takes the next observation.
@@ -85,24 +95,26 @@ func remark(e *cli.Env, f *checkFlags, must bool, text string) {
 func replayWords(cmd *cobra.Command, names []string) []string {
 	words := append([]string{"rlcheck", "check"}, names...)
 	cmd.LocalFlags().VisitAll(func(f *pflag.Flag) {
-		if !f.Changed || f.Name == "output" {
-			return
-		}
-		flag := "--" + f.Name
-		switch list, ok := f.Value.(pflag.SliceValue); {
-		case ok:
-			for _, v := range list.GetSlice() {
-				words = append(words, flag, v)
-			}
-		case f.Value.Type() == "stringToString":
-			words = append(words, flag, strings.Trim(f.Value.String(), "[]"))
-		case f.Value.Type() == "bool" && f.Value.String() == "true":
-			words = append(words, flag)
-		case f.Value.Type() == "bool":
-			words = append(words, flag+"="+f.Value.String())
-		default:
-			words = append(words, flag, f.Value.String())
+		if f.Changed && f.Name != "output" {
+			words = append(words, given(f)...)
 		}
 	})
 	return words
+}
+
+// given returns the words by which a flag is given, each value behind its name.
+func given(f *pflag.Flag) (words []string) {
+	name, value := "--"+f.Name, f.Value.String()
+	switch list, many := f.Value.(pflag.SliceValue); {
+	case many:
+		for _, v := range list.GetSlice() {
+			words = append(words, name, v)
+		}
+		return words
+	case f.Value.Type() == "bool":
+		return []string{strings.TrimSuffix(name+"="+value, "=true")}
+	case f.Value.Type() == "stringToString":
+		value = strings.Trim(value, "[]")
+	}
+	return []string{name, value}
 }

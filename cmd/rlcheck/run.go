@@ -20,26 +20,45 @@ import (
 // runFlags are the flags of `rlcheck run`.
 type runFlags struct {
 	selection
-	Target, Limit, Partition, keys, Out, redis, failOn string
-	config, live                                       string
-	Set, Outputs, Allow, promise, slo                  []string
-	strict, dryRun, compress                           bool
-	seed                                               uint64
-	serial, economical                                 bool
-	budget, cost                                       string
-	retries                                            int
-	wallError                                          time.Duration
-	Request                                            requestFlags
-	fleet                                              fleetFlags
-	// filed tells that Target comes from a configuration, not from the user. unnamed tells that so do the
-	// scenarios, and that nobody named the configuration. commands: its commands may run.
-	filed, unnamed, commands bool
+	demands
+	pace
+	settled
+	Target, Limit, Partition, keys, Out, redis string
+	live, cost                                 string
+	Set, Outputs, Allow                        []string
+	dryRun, compress                           bool
+	seed                                       uint64
+	wallError                                  time.Duration
+	Request                                    requestFlags
+	fleet                                      fleetFlags
 	// led is a run with agents, otherwise nil.
 	led *leading
 	// page is that of --live, otherwise nil.
 	page *livePage
 	// TLS has the certificates of Request, once they were read.
 	TLS *tls.Config
+}
+
+// demands are the flags about what a target must do, and which verdicts end a run as an error.
+type demands struct {
+	promise, slo []string
+	strict       bool
+	failOn       string
+}
+
+// pace are the flags about how much is recorded, and how.
+type pace struct {
+	serial, economical bool
+	budget             string
+	retries            int
+}
+
+// settled says what a configuration has settled.
+type settled struct {
+	config string
+	// filed tells that Target comes from a configuration, not from the user. unnamed tells that so do the
+	// scenarios, and that nobody named the configuration. commands: its commands may run.
+	filed, unnamed, commands bool
 }
 
 // newRunCmd is `rlcheck run`.
@@ -84,14 +103,14 @@ func newRunCmd(e *cli.Env) *cobra.Command {
 	fl.BoolVar(&f.commands, "allow-commands", false, "")
 	fl.StringVar(&f.redis, "redis", "", "")
 	f.fleet.add(fl)
-	f.addPace(fl)
+	f.pace.add(fl)
 	fl.DurationVar(&f.wallError, "wall-error", 0, "")
 	fl.StringVar(&f.failOn, "fail-on", "", "")
 	return cmd
 }
 
-// addPace adds the flags about how much is recorded, and how.
-func (f *runFlags) addPace(fl *pflag.FlagSet) {
+// add declares the flags.
+func (f *pace) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.serial, "serial", false, "")
 	fl.BoolVar(&f.economical, "economical", false, "")
 	fl.StringVar(&f.budget, "budget", "", "")

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
-	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
@@ -234,8 +233,12 @@ func eachRequest(e *cli.Env, f *simulateFlags,
 	if in, err = recordedLog(e, in, &f.read); err != nil {
 		return timeline.Header{}, err
 	}
+	open, err := f.read.opener()
+	if err != nil {
+		return timeline.Header{}, err
+	}
 	var stop error
-	if slices.Contains(accesslog.Formats(), accesslog.Format(f.read.Format)) {
+	if open == nil {
 		f.read.Log.Complete = true // what a log misses is not judged
 		f.read.Log.WithoutCached = true
 		l, err := accessLog(e, in, name, &f.read, nil)
@@ -247,11 +250,6 @@ func eachRequest(e *cli.Env, f *simulateFlags,
 			return stop == nil
 		})
 		return withoutCached(l.Header, l.Caches), errors.Join(err, stop)
-	}
-	open := map[string]opener{"ndjson": timeline.NewReader, "csv": timeline.NewCSVReader}[f.read.Format]
-	if open == nil {
-		return timeline.Header{}, cli.Usagef("--format %q: the formats are ndjson, csv, %s", f.read.Format,
-			LogFormats())
 	}
 	var caches headers.Caches
 	r := open(in, name, timeline.ReadOptions{Columns: f.read.Columns, Outcome: timeline.StatusOutcome})

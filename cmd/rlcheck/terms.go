@@ -121,7 +121,7 @@ func sayTerms(e *cli.Env, name string, f *checkFlags, t timeline.Terms) {
 	if t.SingleUnits {
 		remark(e, f, false, name+": each request counts one unit, because no cost was seen to be charged")
 	}
-	if n := f.judges.Free(); n > 0 {
+	if n := f.kept.judges.Free(); n > 0 {
 		remark(e, f, false, name+": "+text.Plural(n, "request")+" of phases that no limit counts: left out")
 	}
 }

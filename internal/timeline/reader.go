@@ -66,13 +66,9 @@ type Reader struct {
 	begun bool
 
 	// had are the members of the current line, seen those that are not null, ever those of all lines so far.
-	// none are those for which the file has no other name, according to Options.Columns.
-	had, seen, ever, none memberSet
-	strays                strays
-	// renamed are the members by the names that the file has for them. moved are the members with such a
-	// name.
-	renamed map[string]memberSet
-	moved   memberSet
+	had, seen, ever memberSet
+	strays          strays
+	renames
 
 	cursor cursor
 	keys   keys
@@ -84,6 +80,13 @@ type Reader struct {
 	err    error
 	// ignored are the names of members, or columns, without a meaning here.
 	ignored []string
+}
+
+// renames is what Options.Columns says. renamed are the members by the names that the file has for them, moved
+// the members with such a name. The file has no other name for those of none.
+type renames struct {
+	renamed     map[string]memberSet
+	moved, none memberSet
 }
 
 // mostIgnored is how many ignored names are kept.
