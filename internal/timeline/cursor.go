@@ -198,17 +198,6 @@ func (m member) String() string {
 	return m.name + " " + string(m.raw)
 }
 
-// members reads a line as one JSON object, with its members in the order of the line. It returns false and
-// adds a problem if the line is anything else.
-func (r *Reader) members(line []byte) ([]member, bool) {
-	line = bytes.TrimSpace(line)
-	if line[0] != '{' || !json.Valid(line) {
-		r.addForm(line)
-		return nil, false
-	}
-	return objectMembers(line), true
-}
-
 // objectMembers returns the members of a valid JSON object.
 func objectMembers(object []byte) (all []member) {
 	c := cursor{text: object}

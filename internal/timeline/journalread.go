@@ -131,11 +131,9 @@ func (r *journalReader) entry(line []byte) {
 		return
 	}
 	if bytes.Contains(line, []byte(`,"open":`)) { // perhaps only in its body
-		for _, m := range objectMembers(line) {
-			if m.name == "open" {
-				_ = json.Unmarshal(m.raw, &e.Open) // 0 for anything else: a request of its own
-			}
-		}
+		var is struct{ Open int }
+		_ = json.Unmarshal(line, &is) // 0 for anything else: a request of its own
+		e.Open = is.Open
 	}
 	e.Free = e.Seq < 0
 	sound := e.Observation

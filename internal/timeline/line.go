@@ -25,8 +25,10 @@ func (r *Reader) readLine(line []byte, o *Observation) bool {
 		if m == 0 && r.other[string(name)] != nil {
 			r.problems.cut(before)
 			r.ignored = r.ignored[:ignored]
-			if all, ok := r.members(line); ok {
-				r.other[string(name)](all)
+			if json.Valid(line) {
+				r.other[string(name)](objectMembers(line))
+			} else {
+				r.addForm(line)
 			}
 			return false
 		}

@@ -175,45 +175,51 @@ func (r *Reader) inferOutcome(o *Observation) {
 // check calls bad for each rule that o breaks behind an observation that was sent at prev. seen are the
 // members that its line has.
 func (o *Observation) check(seen memberSet, prev time.Duration, bad func(what, why, mend string)) {
-	is := func(m memberSet, v any) string { return fmt.Sprintf("%s %d", nameOf(m), v) }
 	if o.At < 0 || o.Sent < 0 || o.Answered && o.FirstByte < 0 || o.Done < 0 {
 		for _, t := range []struct {
 			m  memberSet
 			at time.Duration
 		}{{memberAt, o.At}, {memberSent, o.Sent}, {memberFirstByte, o.FirstByte}, {memberDone, o.Done}} {
 			if t.at < 0 && seen&t.m != 0 {
-				bad(is(t.m, t.at), "times count from the start of the recording", "")
+				bad(fmt.Sprintf("%s %d", nameOf(t.m), t.at),
+					"times count from the start of the recording", "")
 			}
 		}
 	}
 	if o.Sent >= 0 && o.Sent < prev {
-		bad(is(memberSent, o.Sent), fmt.Sprintf("the observation before it was sent at %d; they ascend by "+
-			"sent_ns", prev), "sort the file by sent_ns")
+		bad(fmt.Sprintf("sent_ns %d", o.Sent), fmt.Sprintf("the observation before it was sent at %d; they "+
+			"ascend by sent_ns", prev), "sort the file by sent_ns")
 	}
 	if o.Answered && o.FirstByte < o.Sent {
-		bad(is(memberFirstByte, o.FirstByte), fmt.Sprintf("before it was sent at %d", o.Sent),
+		bad(fmt.Sprintf("first_byte_ns %d", o.FirstByte), fmt.Sprintf("before it was sent at %d", o.Sent),
 			"leave first_byte_ns out if no answer came")
 	}
 	switch {
 	case seen&memberDone == 0:
 	case o.Answered && o.Done < o.FirstByte:
-		bad(is(memberDone, o.Done), fmt.Sprintf("before its first byte at %d", o.FirstByte),
+		bad(fmt.Sprintf("done_ns %d", o.Done), fmt.Sprintf("before its first byte at %d", o.FirstByte),
 			"leave done_ns out if it is not known")
 	case o.Done < o.Sent:
-		bad(is(memberDone, o.Done), fmt.Sprintf("before it was sent at %d", o.Sent),
+		bad(fmt.Sprintf("done_ns %d", o.Done), fmt.Sprintf("before it was sent at %d", o.Sent),
 			"leave done_ns out if it is not known")
 	}
+	o.checkOthers(bad)
+}
+
+// checkOthers is check for the members that are no times.
+func (o *Observation) checkOthers(bad func(what, why, mend string)) {
 	if o.Cost < CostUnknown {
-		bad(is(memberCost, o.Cost), "a request costs at least 0, or -1 if it is not known", "")
+		bad(fmt.Sprintf("cost %d", o.Cost), "a request costs at least 0, or -1 if it is not known", "")
 	}
 	if o.Status < 0 || o.Status > maxStatus {
-		bad(is(memberStatus, o.Status), "a status has at most three digits", "leave status out if none came")
+		bad(fmt.Sprintf("status %d", o.Status), "a status has at most three digits",
+			"leave status out if none came")
 	}
 	if o.Observer < 0 {
 		bad(nameOf(memberObserver), "observers are numbered from 1, with at most nine digits", "")
 	}
 	if o.Seq < 0 {
-		bad(is(memberSeq, o.Seq), "observations are numbered from 0", "")
+		bad(fmt.Sprintf("seq %d", o.Seq), "observations are numbered from 0", "")
 	}
 	if !soundName(o.Partition) { // two names could have become one, and would share a quota
 		bad("partition "+excerpt(o.Partition), "the name of a partition is UTF-8, without U+FFFD",

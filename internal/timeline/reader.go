@@ -82,8 +82,8 @@ type Reader struct {
 	ignored []string
 }
 
-// renames is what Options.Columns says. renamed are the members by the names that the file has for them, moved
-// the members with such a name. The file has no other name for those of none.
+// renames is what ReadOptions.Columns says. renamed are the members by the names that the file has for them.
+// moved are the members with such a name. The file has no other name for those of none.
 type renames struct {
 	renamed     map[string]memberSet
 	moved, none memberSet

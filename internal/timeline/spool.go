@@ -93,33 +93,35 @@ func (s *spoolWriter) number(v int64) int64 {
 	return v
 }
 
-// text appends 0 for an empty text, 1 and the text itself for a new one, or 2 and its number.
-func (s *spoolWriter) text(v string) string {
-	if v == "" {
+// begin appends 0 for what is empty, 2 and its number for what is known, or 1. The content then follows.
+func begin[K comparable](s *spoolWriter, known *Slots[K], k K, size int) (fresh bool) {
+	if size == 0 {
 		s.number(0)
-	} else if n, known := s.strings.Find(v); known {
+	} else if n, known := known.Find(k); known {
 		s.number(int64(n) + 2)
 	} else {
 		s.number(1)
-		s.number(int64(len(v)))
+		s.number(int64(size))
+		return true
+	}
+	return false
+}
+
+func (s *spoolWriter) text(v string) string {
+	if begin(s, &s.strings, v, len(v)) {
 		s.block = append(s.block, v...)
 	}
 	return v
 }
 
-// fields appends a set like a text: 0, 1 and the fields, or 2 and a number.
 func (s *spoolWriter) fields(f Fields) Fields {
-	if len(f) == 0 {
-		s.number(0)
-	} else if n, known := s.sets.Find(&f[0]); known {
-		s.number(int64(n) + 2)
-	} else {
-		s.number(1)
-		s.number(int64(len(f)))
+	if len(f) > 0 && begin(s, &s.sets, &f[0], len(f)) {
 		for _, x := range f {
 			s.text(x.Name)
 			s.text(x.Value)
 		}
+	} else if len(f) == 0 {
+		s.number(0)
 	}
 	return f
 }
