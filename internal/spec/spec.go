@@ -174,6 +174,8 @@ func parsePolicy(text string) (Policy, []SpecError) {
 	policy, bad := build(algorithm.text, pairs, wrong != nil)
 	for _, b := range bad {
 		switch {
+		case b.Pair < 0 && familyOf(Algorithm(algorithm.text)) != 0: // where the key is to be added
+			add(len(text)-1, b.Problem)
 		case b.Pair < 0:
 			add(algorithm.at, b.Problem)
 		case b.InValue:
