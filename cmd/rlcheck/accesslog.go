@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
@@ -203,40 +203,17 @@ func (f *checkFlags) accessLog(e *cli.Env, files []accesslog.File, limit spec.Li
 	return l, nil
 }
 
-// heldLog is the size of a file, in bytes, up to which a log is read once and kept in memory. A larger one is
-// read twice.
-const heldLog = 16 << 20
-
-// readLog reads a log. It does not keep a large one if its file can be read again.
+// readLog reads a log.
 func readLog(files []accesslog.File, o accesslog.Options) (*accesslog.Log, error) {
-	size, name := int64(0), files[0].Name
-	for _, f := range files {
-		file, ok := f.In.(io.ReadSeeker)
-		if !ok {
-			size = math.MinInt64
-			break
-		}
-		at, err := file.Seek(0, io.SeekCurrent)
-		if err != nil { // it is a pipe
-			size = math.MinInt64
-			break
-		}
-		end, err := file.Seek(0, io.SeekEnd)
-		if _, back := file.Seek(at, io.SeekStart); err != nil || back != nil {
-			return nil, errors.Join(err, back)
-		}
-		size += end - at
-	}
-	if size > heldLog {
-		return accesslog.Survey(files, o)
-	}
+	o.Spill = rundir.Spill
 	l, err := accesslog.ReadAll(files, o)
 	var problems timeline.Errors
 	if !errors.As(err, &problems) || problems[0].Line != 1 {
 		return l, err
 	}
-	if like := guessed(name); like != "" && like != o.Format {
-		return l, fmt.Errorf("%s: the file has the form of another log (write --format %s)", name, like)
+	if like := guessed(files[0].Name); like != "" && like != o.Format {
+		return l, fmt.Errorf("%s: the file has the form of another log (write --format %s)", files[0].Name,
+			like)
 	}
 	return l, err
 }
@@ -305,7 +282,12 @@ func logNotes(e *cli.Env, l *accesslog.Log, files []accesslog.File, f *checkFlag
 	for _, text := range l.Flaws {
 		remark(e, f, true, files[0].Name+": "+text)
 	}
-	if copyNote(e, l, f); l.Respelled > 0 {
+	if l.Copies > 0 {
+		remark(e, f, true, fmt.Sprintf("line %d: %s equal to an earlier one to the byte, perhaps a copy: "+
+			"unknown outcomes (log the id of each request, such as $request_id, to tell them apart)",
+			l.FirstCopy, text.Plural(l.Copies, "line")))
+	}
+	if l.Respelled > 0 {
 		remark(e, f, false, text.Plural(l.Respelled, "spelling")+" of addresses stand for a client that "+
 			"has another one, or for its network")
 	}
@@ -360,15 +342,4 @@ func unnamed(l *accesslog.Log) string {
 		out = append(out, fmt.Sprintf("%d (%d)", s, counts[s]))
 	}
 	return strings.Join(out, ", ")
-}
-
-// copyNote says how many requests may be copies of others, once that is known.
-func copyNote(e *cli.Env, l *accesslog.Log, f *checkFlags) {
-	if l.Copies == 0 || f.kept.copied {
-		return
-	}
-	f.kept.copied = true
-	remark(e, f, true, fmt.Sprintf("line %d: %s equal to an earlier one to the byte, perhaps a copy: "+
-		"unknown outcomes (log the id of each request, such as $request_id, to tell them apart)",
-		l.FirstCopy, text.Plural(l.Copies, "line")))
 }

@@ -478,6 +478,7 @@ func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bo
 	if err != nil {
 		return nil, err
 	}
+	defer l.Close()
 	if l.Lossy {
 		return nil, cli.Usagef("%s: requests may be missing, so denials reveal no limit (write "+
 			"--complete if none is missing)", name)

@@ -254,13 +254,13 @@ func judgeLog(e *cli.Env, files []accesslog.File, f *checkFlags) (*result.Judgem
 	if err != nil {
 		return nil, timeline.Counts{}, err
 	}
+	defer l.Close()
 	f.kept.untimed, f.kept.caches = true, l.Caches
 	j, counts, err := f.judge(e, files[0].Name, l.Header,
 		func(take func(*timeline.Observation, int) bool) error {
 			return l.Each(func(o *timeline.Observation) bool { return take(o, o.Seq) })
 		})
 	if err == nil {
-		copyNote(e, l, f) // a large log is read again by now
 		if j.Verdict != result.Fail && l.Widest > longRequest && !f.Changed("decided-within") {
 			remark(e, f, true, fmt.Sprintf("a request may have been decided at any time of up to %s that it "+
 				"took, which hides much (if the limiter decides at its beginning, write "+

@@ -31,8 +31,8 @@ type keeper struct {
 	notes, replay []string
 	// judges are the limits that judge. They are set when the header has been read.
 	judges *check.Panel
-	// ends: the end of an answer was recorded. copied: it was said that the log has copies.
-	ends, copied bool
+	// ends: the end of an answer was recorded.
+	ends bool
 	// timeless counts the outcomes without the time of an answer, caches the answers that a cache gave.
 	timeless int
 	caches   headers.Caches

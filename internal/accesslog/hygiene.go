@@ -50,7 +50,7 @@ type hygiene struct {
 
 // era begins with a line whose clock is by so much behind that of the line before.
 type era struct {
-	line uint32
+	line int
 	back int64
 }
 
@@ -106,7 +106,7 @@ func (h *hygiene) edge(r *reader) {
 }
 
 // sum notes the hash of a line.
-func (h *hygiene) sum(line []byte) uint32 {
+func (h *hygiene) sum(line []byte) time.Duration {
 	const near = 4096 // lines
 	whole := maphash.Bytes(hashSeed, line)
 	sum := uint32(whole)
@@ -120,7 +120,7 @@ func (h *hygiene) sum(line []byte) uint32 {
 		h.stands[sum]++
 		h.usual = h.stands[sum] > 2
 	}
-	return sum
+	return time.Duration(sum)
 }
 
 // hole notes zero bytes in a line. Behind the beginning of a file, lines may be missing there.
@@ -151,7 +151,7 @@ func (h *hygiene) stepped(s span, number int, ordered bool) {
 		at, _ := slices.BinarySearchFunc(h.eras, back, func(e era, back int64) int {
 			return cmp.Compare(back, e.back)
 		})
-		h.eras = slices.Insert(h.eras, at, era{uint32(number), back})
+		h.eras = slices.Insert(h.eras, at, era{number, back})
 		h.eras = h.eras[:min(len(h.eras), mostEras+1)]
 	}
 	h.lastLine = s.end
@@ -183,7 +183,7 @@ func (l *Log) flaws(r *reader) {
 	l.steps(h, say)
 	l.copies = copies{fine: h.fine <= millisecond || r.row.unique || !h.usual,
 		doubled: h.parity == 0 && h.distinct >= mostChance}
-	if l.order.n > 3 && r.longest > 10*max(r.lastEnd-r.firstTo, second) && r.o.MaxDuration == 0 {
+	if r.n > 3 && r.longest > 10*max(r.lastEnd-r.firstTo, second) && r.o.MaxDuration == 0 {
 		say(0, "a request took up to %s in a log of %s: if its unit is another, name it (--columns "+
 			"NAME=FIELD:ms)", time.Duration(r.longest).Round(time.Millisecond),
 			time.Duration(r.lastEnd-r.firstTo).Round(time.Millisecond))
@@ -203,18 +203,18 @@ func (l *Log) steps(h *hygiene, say func(line int, format string, a ...any)) {
 	}
 	slices.SortFunc(l.eras, func(a, b era) int { return cmp.Compare(a.line, b.line) })
 	if n := h.jumps - len(l.eras); n > 0 && usual > int64(usualLag) {
-		say(int(h.eras[0].line), "the lines are out of order %s, by up to %s; their times are believed",
+		say(h.eras[0].line, "the lines are out of order %s, by up to %s; their times are believed",
 			text.Plural(n, "time"), time.Duration(h.eras[0].back).Round(time.Millisecond))
 	}
 	for _, e := range l.eras {
-		say(int(e.line), "its request ended %s before that of the line before: the clock was set back, or "+
+		say(e.line, "its request ended %s before that of the line before: the clock was set back, or "+
 			"lines are out of order; what comes before is not counted with what comes after",
 			time.Duration(e.back).Round(time.Millisecond))
 	}
 }
 
 // named returns the name of a partition in the era of a line.
-func (l *Log) named(partition string, line uint32) string {
+func (l *Log) named(partition string, line int) string {
 	for i := len(l.eras) - 1; i >= 0; i-- {
 		if line >= l.eras[i].line {
 			return fmt.Sprintf("%s (from line %d)", partition, l.eras[i].line)
@@ -223,39 +223,45 @@ func (l *Log) named(partition string, line uint32) string {
 	return partition
 }
 
-// copies marks requests whose lines are equal to the byte. One may be a copy of the other, so only the first
+// copies finds requests whose lines are equal to the byte. One may be a copy of the other, so only the first
 // is known to be a request, and the outcome of the others is unknown. In a log of whole seconds, different
 // requests have equal lines. If some of them stand three times, copies are only known if all lines stand an
 // even number of times.
 type copies struct {
 	fine, doubled bool
-	from          int64
-	last          record
-	sums          map[uint32]bool
+	// sums are the hashes of requests that began at one instant.
+	sent time.Duration
+	sums map[time.Duration]bool
 }
 
-// mark takes the next request in the order of their beginnings.
-func (c *copies) mark(l *Log, rec *record) {
+// copy tells whether a request is a copy, by its beginning and the hash of its line. Requests come in the
+// order of their beginnings.
+func (c *copies) copy(sent, sum time.Duration) bool {
 	if !c.fine && !c.doubled {
-		return
-	}
-	if c.last.line == 0 || rec.from != c.from {
-		c.from, c.last = rec.from, *rec
-		clear(c.sums)
-		return
+		return false
 	}
 	if c.sums == nil {
-		c.sums = map[uint32]bool{}
+		c.sums = map[time.Duration]bool{}
 	}
-	if len(c.sums) == 0 {
-		c.sums[c.last.sum] = true
+	if sent != c.sent {
+		c.sent = sent
+		clear(c.sums)
 	}
-	original := c.sums[rec.sum]
-	c.sums[rec.sum] = c.fine || !original
-	if original {
-		if l.Copies++; l.Copies == 1 {
-			l.FirstCopy = int(rec.line)
+	original := c.sums[sum]
+	c.sums[sum] = c.fine || !original
+	return original
+}
+
+// count counts the copies.
+func (l *Log) count() error {
+	marks := l.copies
+	l.spool.Each(func(o *timeline.Observation) bool {
+		if !l.lone[o.Partition] && marks.copy(o.Sent, o.At-o.Sent) {
+			if l.Copies++; l.Copies == 1 {
+				l.FirstCopy = o.Seq
+			}
 		}
-		rec.outcome, rec.done = timeline.Unknown, 0
-	}
+		return marks.fine || marks.doubled
+	})
+	return l.spool.Err()
 }

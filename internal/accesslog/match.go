@@ -116,16 +116,18 @@ func (r *reader) doubt(partition uint32, sure bool) {
 	}
 }
 
-// lone returns, by partition, which ones have no request that surely meets all conditions, and how many
-// requests they have. There is nothing to judge in these. nil: there are none.
-func (r *reader) lone() (which []bool, n int) {
+// lone returns the partitions that have no request that surely meets all conditions, and how many requests
+// they have. There is nothing to judge in these.
+func (r *reader) lone() (which map[string]bool, n int) {
+	which = map[string]bool{}
 	for i, d := range r.doubts {
-		if !d.sure {
-			if which == nil {
-				which = make([]bool, len(r.doubts))
-			}
-			which[i] = true
-			n += d.perhaps
+		if d.sure {
+			continue
+		}
+		if n += d.perhaps; r.whole {
+			which[""] = true
+		} else {
+			which[r.out.names[i]] = true
 		}
 	}
 	return which, n

@@ -43,12 +43,12 @@ type reader struct {
 	numbers map[string]uint32 // by value
 	clients map[string]uint32 // by name
 	cache   cacheTold
-	order   survey
 	unnamed map[int]int
-	// keep takes a request instead of out. If it returns false, nothing more is read.
-	keep     func(rec record) bool
-	enough   bool
-	problems problems
+	sorter  *timeline.Sorter
+	// n is the number of requests, first is the earliest beginning, and begun that of the first line.
+	n            int
+	first, begun int64
+	problems     problems
 	hygiene
 	joiner
 	wraps []wrap
@@ -84,8 +84,9 @@ func newReader(o Options) (*reader, error) {
 		o.Outcome = StatusOutcome
 	}
 	r := &reader{o: o, numbers: map[string]uint32{}, clients: map[string]uint32{}, unnamed: map[int]int{},
-		met: map[string]bool{}, firstTo: math.MaxInt64,
+		met: map[string]bool{}, firstTo: math.MaxInt64, first: math.MaxInt64,
 		lastEnd: math.MinInt64}
+	r.sorter = timeline.NewSorter(r.o.spilled)
 	found, both := row(o.Format, false)
 	if found == nil {
 		return nil, &OptionError{"Format", fmt.Sprintf("format %q", o.Format),
@@ -203,7 +204,7 @@ func (r *reader) readAll(in io.Reader, base int) (int, error) {
 		if err := r.line(line, base+number, ended); err != nil {
 			return number, err
 		}
-		if r.enough || r.problems.final {
+		if r.problems.final {
 			return number, r.problems.err()
 		}
 	}
@@ -396,44 +397,47 @@ func (r *reader) take(line []byte, number int) flaw {
 	if known, f := r.client(); !known || f.found() {
 		return f
 	}
-	if r.keep == nil && len(r.out.records) == maxRequests || number > math.MaxUint32 {
-		return flaw{what: fmt.Sprintf("request %d", r.order.n+1), why: "more cannot be held in memory",
-			mend: "split the log by time", final: true}
-	}
 	hits := r.out.Caches.Hits
-	rec := r.record(s, status, sure, uint32(number))
-	rec.sum = r.sum(inner)
+	o := r.record(s, status, sure, number)
 	if r.o.WithoutCached && r.out.Caches.Hits > hits {
 		return flaw{}
 	}
-	r.add(rec)
+	o.At += r.sum(inner)
+	r.add(&o)
 	return flaw{}
 }
 
-// record returns the request of a line, without its partition. sure: the request surely meets the conditions.
-func (r *reader) record(s span, status int, sure bool, line uint32) record {
+// record returns the request of a line. Its times count from the Unix epoch. Origin: its answer had surely
+// ended by Done. At is Sent and the hash of the line. Log.Each brings them into shape. sure: the request
+// surely meets the conditions.
+func (r *reader) record(s span, status int, sure bool, line int) timeline.Observation {
 	judged := status > 0 && sure
-	rec := record{from: s.from, to: max(s.to, s.from), line: line, status: uint16(status), cost: r.costs()}
+	sent, decided := time.Duration(s.from), time.Duration(max(s.to, s.from))
+	o := timeline.Observation{Arrival: timeline.Arrival{Seq: line, At: sent, Cost: r.costs()}, Sent: sent,
+		FirstByte: decided, Done: decided, Answered: status > 0, Status: status}
 	// Who knows what an answer cost has seen its end.
-	if (s.whole || r.o.Cost != "" && rec.cost != timeline.CostUnknown) && judged {
-		rec.done = max(s.done, rec.to)
+	if (s.whole || r.o.Cost != "" && o.Cost != timeline.CostUnknown) && judged {
+		o.Done, o.Origin = max(time.Duration(s.done), decided), true
 	}
 	if s.headed {
 		r.out.Headed++
 	}
 	if judged {
-		rec.outcome = r.outcome(status)
-		if r.out.Caches.Gave(int(line), r.cache.get(r.v)) {
-			rec.outcome = timeline.Unknown
-		} else if rec.outcome == timeline.Unknown {
+		o.Outcome = r.outcome(status)
+		if r.out.Caches.Gave(line, r.cache.get(r.v)) {
+			o.Outcome = timeline.Unknown
+		} else if o.Outcome == timeline.Unknown {
 			r.unnamed[status]++
 		}
 	}
-	if !r.whole {
-		rec.partition = r.number(r.v.get(r.by))
+	if partition := uint32(0); !r.whole {
+		partition = r.number(r.v.get(r.by))
+		o.Partition = r.out.names[partition]
+		r.doubt(partition, sure)
+	} else {
+		r.doubt(0, sure)
 	}
-	r.doubt(rec.partition, sure)
-	return rec
+	return o
 }
 
 // costs returns what a request cost.
@@ -468,16 +472,15 @@ func (r *reader) outcome(status int) timeline.Outcome {
 }
 
 // add keeps a request.
-func (r *reader) add(rec record) {
-	if rec.done != 0 {
+func (r *reader) add(o *timeline.Observation) {
+	if o.Origin {
 		r.out.Whole++
 	}
-	r.order.add(rec.from)
-	if r.keep == nil {
-		r.out.records = append(r.out.records, rec)
-	} else if !r.keep(rec) {
-		r.enough = true
+	if r.n++; r.n == 1 {
+		r.begun = int64(o.Sent)
 	}
+	r.first = min(r.first, int64(o.Sent))
+	r.sorter.Add(o)
 }
 
 // client tells whether it is known whose request the line is, and what is wrong with that name. It counts a
@@ -582,11 +585,11 @@ func (r *reader) finish(last int) error {
 	_, lone := r.lone()
 	switch n := r.out.Lines; {
 	case r.problems.count > 0:
-	case r.order.n > lone && !r.stated:
+	case r.n > lone && !r.stated:
 		r.problems.add(timeline.ParseError{Line: last, What: "no status",
 			Why:  fmt.Sprintf("none of %d lines has %q, so no outcome is known", n, r.t.name(slotStatus)),
 			Mend: "log it, or name the member that has it with --columns"})
-	case r.order.n > lone:
+	case r.n > lone:
 	case n > 0 && r.out.Skipped == n && !r.o.SkipBad:
 		r.problems.add(*r.out.FirstSkipped)
 		r.problems.list[0].More = n - 1
@@ -629,29 +632,25 @@ const usualLongest = int64(time.Minute)
 // show it.
 const unseenLate = 2
 
-// log returns the result.
-func (r *reader) log() *Log {
+// log returns the result. The error is that of a file for a long log.
+func (r *reader) log() (*Log, error) {
 	out := r.out // the maps of the reader are not kept
 	l := &out
-	slices.SortFunc(l.records,
-		func(a, b record) int { return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.line, b.line)) })
-	l.order, l.Unnamed, l.Absent = r.order, r.unnamed, r.absent()
+	l.spool = r.sorter.Finish()
+	l.Unnamed, l.Absent = r.unnamed, r.absent()
 	l.lone, l.left = r.lone()
 	l.Unmatched += l.left
-	l.records = slices.DeleteFunc(l.records, l.without)
 	for i, d := range r.doubts {
 		if d.sure {
 			l.Doubtful += r.doubts[i].perhaps
 		}
 	}
 	l.Respelled = len(r.numbers) - len(l.names)
-	l.zero = time.Unix(0, l.order.first).Unix() * second // the whole second before it
-	l.Header = timeline.Header{Started: time.Unix(0, l.zero).UTC(), WallError: r.o.WallError}
+	zero := time.Unix(0, r.first).Unix() * second // the whole second before it
+	l.zero = time.Duration(zero)
+	l.Header = timeline.Header{Started: time.Unix(0, zero).UTC(), WallError: r.o.WallError}
 	if r.row.relative {
 		l.Header.Started = time.Time{}
-	}
-	if r.whole {
-		l.names = []string{""}
 	}
 	if l.flaws(r); !r.o.Complete {
 		took := max(usualLongest, r.longest, int64(r.o.MaxDuration)) + second // a second for lags
@@ -659,15 +658,11 @@ func (r *reader) log() *Log {
 		if r.late > 0 {
 			from = r.begunTo + unseenLate*r.late
 		}
-		l.Header.CompleteFrom = time.Duration(max(from-l.zero, 1))
+		l.Header.CompleteFrom = time.Duration(max(from-zero, 1))
 		if !r.row.client { // which waits for its answers
-			l.Header.CompleteUntil = time.Duration(max(r.lastEnd-unseenLate*r.late-took-l.zero, 1))
+			l.Header.CompleteUntil = time.Duration(max(r.lastEnd-unseenLate*r.late-took-zero, 1))
 		}
 	}
 	l.Lossy = l.Lossy || !r.o.Complete && r.row.lossy || len(l.eras) > 0
-	marks := l.copies
-	for i := range l.records {
-		marks.mark(l, &l.records[i])
-	}
-	return l
+	return l, l.count()
 }

@@ -110,16 +110,20 @@ func sound(t testing.TB, l *Log) {
 	if err := timeline.Write(&b, l.Timeline()); err != nil {
 		t.Errorf("the timeline cannot be written: %v", err)
 	}
-	if l.Header.Started.IsZero() && l.records != nil && l.records[0].from > earliest {
+	if l.Header.Started.IsZero() && int64(l.zero) > earliest {
 		t.Error("the wall time of zero is not known")
 	}
 }
 
-// Timeline returns all observations of a log that Read returned in memory, some 200 bytes each.
+// Timeline returns all observations of a log in memory.
 func (l *Log) Timeline() *timeline.Timeline {
-	tl := &timeline.Timeline{Header: l.Header, Observations: make([]timeline.Observation, len(l.records))}
-	for i := range tl.Observations {
-		l.observation(i, &tl.Observations[i])
+	tl := &timeline.Timeline{Header: l.Header, Observations: []timeline.Observation{}}
+	err := l.Each(func(o *timeline.Observation) bool {
+		tl.Observations = append(tl.Observations, *o)
+		return true
+	})
+	if err != nil {
+		panic(err)
 	}
 	return tl
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // inFlightTraffic is what a concurrency limiter decided, in the order in which requests ended. An admitted
@@ -117,9 +118,7 @@ func TestWholeAnswersShowHowManyAreInFlight(t *testing.T) {
 				if mustJudge(t, l, wrong).Verdict == result.Fail {
 					refuted++
 				}
-				for k := range l.records {
-					l.records[k].done = 0
-				}
+				l.spool = l.spool.With(func(o *timeline.Observation) { o.Origin = false })
 				if mustJudge(t, l, wrong).Verdict == result.Fail {
 					blind++
 				}
