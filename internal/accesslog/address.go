@@ -3,8 +3,8 @@ package accesslog
 import (
 	"bytes"
 	"net/netip"
+	"regexp"
 	"strconv"
-	"strings"
 )
 
 // withoutPort returns the address of address:port or [address]:port. Text without a port stays as it is.
@@ -44,28 +44,22 @@ func noAddress(b []byte) bool {
 	return err != nil
 }
 
+// prefixed is the name of a field with /64, or /24/64, behind it.
+var prefixed = regexp.MustCompile(`^(.+?)(?:/0*([1-9]|[12]\d|3[0-2]))?/0*([1-9]\d?|1[01]\d|12[0-8])$`)
+
 // prefixBits cuts /64, or /24/64, off the name of a field. One number up to 32 is of IPv4 addresses, and a
 // larger one of IPv6.
 func prefixBits(name string) (string, [2]int) {
-	rest, last, ok := cutNumber(name)
-	switch before, first, both := cutNumber(rest); {
-	case !ok || last > 128:
+	m := prefixed.FindStringSubmatch(name)
+	if m == nil {
 		return name, [2]int{}
-	case both && first <= 32:
-		return before, [2]int{first, last}
-	case last <= 32:
-		return rest, [2]int{last, 0}
 	}
-	return rest, [2]int{0, last}
-}
-
-func cutNumber(name string) (string, int, bool) {
-	i := strings.LastIndexByte(name, '/')
-	if i <= 0 {
-		return name, 0, false
+	first, _ := strconv.Atoi(m[2])
+	last, _ := strconv.Atoi(m[3])
+	if first == 0 && last <= 32 {
+		first, last = last, 0
 	}
-	n, err := strconv.Atoi(name[i+1:])
-	return name[:i], n, err == nil && n > 0
+	return m[1], [2]int{first, last}
 }
 
 // client returns the name of the client that an address stands for: IPv6 in the form of RFC 5952, so that all

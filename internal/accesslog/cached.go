@@ -9,11 +9,11 @@ type cacheTold struct{ slots map[string][]slot }
 // newCacheTold gives slots to the fields in the names of a server. Of a log without them nothing is known.
 func newCacheTold(row *server, t *table) cacheTold {
 	c := cacheTold{map[string][]slot{}}
-	if row.answered == nil {
+	if row.answered == "" {
 		return c
 	}
 	for _, name := range headers.CacheFields() {
-		own := []string{row.answered(name)}
+		own := []string{fieldIn(row.answered, name)}
 		if own[0] == "sent_http_x_cache_status" {
 			own = append(own, "upstream_cache_status")
 		}

@@ -113,14 +113,14 @@ var units = map[string]slot{":ns": slotNanos, ":us": slotMicros, ":ms": slotMill
 func newTable(names map[string]slot, columns map[string]string) (*table, error) {
 	t := &table{map[string]slot{}, sharedSlots}
 	for name, s := range names {
-		if _, moved := columns[name]; !moved && s < sharedSlots {
+		if _, moved := columns[name]; !moved {
 			t.slots[name] = s
 		}
 	}
 	given := map[string]string{}
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
 		s, known := names[name]
-		if !known || s == sharedSlots {
+		if !known {
 			return nil, &OptionError{"Columns", fmt.Sprintf("column %q", name),
 				"this format has " + strings.Join(slices.Sorted(maps.Keys(names)), ", "), ""}
 		}
@@ -164,47 +164,29 @@ func (t *table) name(s slot) string {
 	return ""
 }
 
-// find returns the field with a user's name, and false if no line can have it.
-func (t *table) find(name string, row *server) (field, bool) {
+// find returns the field with a user's name.
+func (t *table) find(name string, row *server) field {
 	f := field{name: name, other: unwanted}
 	name, f.bits = prefixBits(name)
 	if s, ok := sharedNames[name]; ok {
 		f.slot, f.path = s, name == "path"
-		return f, true
+		return f
 	}
-	if _, known := row.names[name]; !known && row.fixed {
-		if _, captured := capture(name); !captured || row.format != HAProxy {
-			return f, false
-		}
-	}
-	if row.variable != nil {
-		name = row.variable(name)
+	if row.notation != nil {
+		name = row.notation.name(name)
 	}
 	_, known := t.slots[name]
 	f.slot = t.add(name)
-	if row.header != nil && !known && headerLike(name) {
-		f.other = t.add(row.header(name))
+	if row.header != "" && !known && headerLike(name) {
+		f.other = t.add(fieldIn(row.header, name))
 	}
-	return f, true
+	return f
 }
 
 // headerLike tells whether a name looks like that of a header field: it has a capital letter or a dash, and
 // no dot or underscore.
 func headerLike(name string) bool {
 	return strings.ToLower(name) != name && !strings.ContainsAny(name, "._") || strings.Contains(name, "-")
-}
-
-func snake(name string) string { return strings.ReplaceAll(strings.ToLower(name), "-", "_") }
-
-// canonical returns the name of a header field in Go's form: X-Api-Key.
-func canonical(name string) string {
-	b := []byte(strings.ToLower(name))
-	for i := range b {
-		if (i == 0 || b[i-1] == '-') && b[i] >= 'a' && b[i] <= 'z' {
-			b[i] -= 'a' - 'A'
-		}
-	}
-	return string(b)
 }
 
 // none tells whether a value is missing: nil, empty, or the dash that servers write for nothing.

@@ -2,6 +2,8 @@ package accesslog
 
 import (
 	"bytes"
+	"fmt"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -133,42 +135,26 @@ func (r *reader) lone() (which map[string]bool, n int) {
 	return which, n
 }
 
+// escaped is text that partitionName writes: \x and a byte that is no ASCII, or a backslash.
+var escaped = regexp.MustCompile(`\\x(?:[89a-fA-F][0-9a-fA-F]|5c)`)
+
 // partitionName returns a value as the name of a partition, in UTF-8. Bytes that are no UTF-8 are written as
 // \xXX. So is the backslash of a name that has such bytes or looks as if it had. So no two values get one
 // name.
 func partitionName(b []byte) string {
-	if utf8.Valid(b) && !bytes.ContainsRune(b, utf8.RuneError) && !escaped(b) {
+	if utf8.Valid(b) && !bytes.ContainsRune(b, utf8.RuneError) && !escaped.Match(b) {
 		return string(b)
 	}
-	var out strings.Builder
+	var out []byte
 	for len(b) > 0 {
 		r, size := utf8.DecodeRune(b)
 		if r == utf8.RuneError || r == '\\' {
 			size = 1
-			const digit = "0123456789abcdef"
-			out.WriteString(`\x`)
-			out.WriteByte(digit[b[0]>>4])
-			out.WriteByte(digit[b[0]&15])
+			out = fmt.Appendf(out, `\x%02x`, b[0])
 		} else {
-			out.Write(b[:size])
+			out = append(out, b[:size]...)
 		}
 		b = b[size:]
 	}
-	return out.String()
-}
-
-// escaped tells whether a name has text that partitionName writes: \x and a byte that is no ASCII, or a
-// backslash.
-func escaped(b []byte) bool {
-	for {
-		_, rest, ok := bytes.Cut(b, []byte(`\x`))
-		if !ok {
-			return false
-		}
-		if len(rest) >= 2 && hex(rest[0]) < 16 && hex(rest[1]) < 16 &&
-			(hex(rest[0]) >= 8 || string(rest[:2]) == "5c") {
-			return true
-		}
-		b = rest
-	}
+	return string(out)
 }

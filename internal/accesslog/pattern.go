@@ -3,6 +3,8 @@ package accesslog
 import (
 	"bytes"
 	"cmp"
+	"fmt"
+	"net/textproto"
 	"slices"
 	"strconv"
 	"strings"
@@ -34,6 +36,7 @@ type patterns struct {
 	// file whose first line names the values.
 	captures []slot
 	title    string
+	fields   []field
 	// begin and end are the texts around a time in the known formats of a server, and timed is how many times
 	// a line has there.
 	begin, end []byte
@@ -44,18 +47,16 @@ func newPatterns(row *server, t *table, own string) *patterns {
 	return &patterns{row: row, t: t, own: own, has: map[slot]bool{}, most: map[slot]int{}}
 }
 
-func (p *patterns) lost(f field) int { return p.most[f.slot] }
+func (p *patterns) lost(f field) int { return max(p.most[f.slot], p.most[f.other]) }
 
 func (p *patterns) ready(fields []field) error {
-	formats, next := p.row.text, p.row.next
+	p.fields = append(fields, field{"status", slotStatus, unwanted, false, [2]int{}})
+	formats := p.row.text
 	if p.own != "" {
 		formats = []string{strings.TrimSuffix(strings.TrimRight(p.own, "\r\n"), `\n`)}
 	}
-	if next == nil {
-		next = dollar
-	}
 	for _, f := range fields {
-		if n, ok := capture(f.name); ok && p.row.fixed {
+		if n, ok := capture(f.name); ok && p.row.format == HAProxy {
 			for len(p.captures) < n {
 				p.captures = append(p.captures, unwanted)
 			}
@@ -63,7 +64,7 @@ func (p *patterns) ready(fields []field) error {
 		}
 	}
 	for _, format := range formats {
-		if err := p.add(format, next); err != nil {
+		if err := p.add(format, cmp.Or(p.row.notation, dollar)); err != nil {
 			return err
 		}
 	}
@@ -75,27 +76,16 @@ func (p *patterns) ready(fields []field) error {
 		timed = timed || p.has[s]
 	}
 	if !timed {
-		return &OptionError{"Layout", "the format", "it has no time of a request", p.timeMend()}
+		return &OptionError{"Layout", "the format", "it has no time of a request", p.t.timeMend(p.row)}
 	}
-	return p.lacks(append(fields, field{"status", slotStatus, unwanted, false, [2]int{}}))
-}
-
-// timeMend names the times that the server can log.
-func (p *patterns) timeMend() string {
-	var names []string
-	for _, name := range []string{"msec", "time_iso8601", "time_local", "START_TIME", "t"} {
-		if _, ok := p.row.names[name]; ok {
-			names = append(names, strings.Replace(p.row.mark, "%s", name, 1))
-		}
-	}
-	return "log " + strings.ReplaceAll(strings.Join(names, ", or "), "%%", "%")
+	return p.lacks()
 }
 
 // add adds a form.
-func (p *patterns) add(format string, next finder) error {
+func (p *patterns) add(format string, in *notation) error {
 	var one pattern
 	for rest := format; ; {
-		before, name, after, most, found, err := next(rest)
+		before, name, after, most, found, err := in.next(rest)
 		if err != nil {
 			return err
 		}
@@ -135,23 +125,27 @@ func (p *patterns) around(form pattern) {
 }
 
 // lacks returns an error for the fields that no form has.
-func (p *patterns) lacks(fields []field) error {
-	for _, f := range fields {
+func (p *patterns) lacks() error {
+	for _, f := range p.fields {
 		if p.has[f.slot] || f.other >= 0 && p.has[f.other] ||
 			p.has[slotRequest] && (f.slot == slotMethod || f.slot == slotTarget) ||
 			p.has[slotRest] && (f.slot == slotMethod || f.slot == slotTarget || f.slot == slotRequest) {
 			continue
 		}
-		mend := "log it, and give the format as --log-format"
+		why, mend := "the format does not have it", "log it, and give the format as --log-format"
+		if _, shared := sharedNames[f.name]; !shared && p.row.notation == nil {
+			why = fmt.Sprintf("a log of %s does not have it", p.row.format)
+		}
 		switch {
 		case p.row.format == HAProxy:
-			mend = "capture request header " + canonical(f.name) + " len 64, and write capture1"
-		case p.row.fixed:
+			mend = "capture request header " + textproto.CanonicalMIMEHeaderKey(f.name) +
+				" len 64, and write capture1 for the first of the captures"
+		case p.row.notation == nil:
 			mend = ""
 		case f.slot == slotAddress:
 			mend = "write --log-partition X-Forwarded-For, or another field that the log has"
 		}
-		return &OptionError{"Layout", "field " + strconv.Quote(f.name), "the format does not have it", mend}
+		return &OptionError{"Layout", "field " + quote(f.name), why, mend}
 	}
 	return nil
 }
@@ -160,8 +154,10 @@ func (p *patterns) split(line []byte, v values) flaw {
 	if p.row.titled && (p.title == "" || p.title == string(line)) {
 		if p.title == "" {
 			p.title = string(line)
-			if err := p.add("${"+strings.ReplaceAll(p.title, ",", "},${")+"}", dollar); err != nil {
-				return flaw{what: "line " + quote(line), why: err.Error(), final: true}
+			if err := cmp.Or(p.add("${"+strings.ReplaceAll(p.title, ",", "},${")+"}", dollar),
+				p.lacks()); err != nil {
+				return flaw{what: "line " + quote(line), final: true,
+					why: "the first line of a file names its values: " + err.Error()}
 			}
 		}
 		return flaw{foreign: true}
@@ -172,7 +168,7 @@ func (p *patterns) split(line []byte, v values) flaw {
 	} else if !read {
 		f := flaw{what: "line " + quote(line),
 			why: "it does not have the form of the log_format, or can be read in two ways"}
-		if p.own == "" && p.row.next != nil {
+		if p.own == "" && p.row.notation != nil {
 			f.mend = "give the log_format of this log as --log-format"
 		}
 		return f

@@ -100,7 +100,7 @@ func newReader(o Options) (*reader, error) {
 
 // begin prepares to read the lines of a server.
 func (r *reader) begin(row *server) error {
-	if r.o.Layout != "" && row.next == nil {
+	if r.o.Layout != "" && row.notation == nil {
 		return &OptionError{"Layout", "layout " + quote(r.o.Layout),
 			fmt.Sprintf("the form of %s is fixed", r.o.Format), ""}
 	}
@@ -113,10 +113,7 @@ func (r *reader) begin(row *server) error {
 		return err
 	}
 	r.row, r.t, r.cache = row, t, newCacheTold(row, t)
-	fields, err := r.fields()
-	if err != nil {
-		return err
-	}
+	fields := r.fields()
 	r.layout = &object{row: row, t: t}
 	if !row.inJSON() {
 		r.layout = newPatterns(row, t, r.o.Layout)
@@ -126,18 +123,9 @@ func (r *reader) begin(row *server) error {
 }
 
 // fields finds the fields that the options name.
-func (r *reader) fields() (all []field, err error) {
-	get := func(option, name string) field {
-		f, ok := r.t.find(name, r.row)
-		if !ok && err == nil {
-			mend := ""
-			if r.o.Format == HAProxy {
-				mend = "capture request header " + name +
-					" len 64, and write capture1 for the first of the captures"
-			}
-			err = &OptionError{option, "field " + quote(name),
-				fmt.Sprintf("a log of %s does not have it", r.o.Format), mend}
-		}
+func (r *reader) fields() (all []field) {
+	get := func(name string) field {
+		f := r.t.find(name, r.row)
 		all = append(all, f)
 		return f
 	}
@@ -145,22 +133,22 @@ func (r *reader) fields() (all []field, err error) {
 	case by == "none", by == "" && r.row.client:
 		r.whole = true
 	default:
-		r.by = get("PartitionBy", cmp.Or(by, "address"))
+		r.by = get(cmp.Or(by, "address"))
 	}
 	if r.o.Cost != "" {
-		r.cost = get("Cost", r.o.Cost)
+		r.cost = get(r.o.Cost)
 	}
 	for _, m := range r.o.Match {
-		r.match = append(r.match, get("Match", m.Field))
+		r.match = append(r.match, get(m.Field))
 		r.plain = append(r.plain, string(plainPath([]byte(m.Glob))))
 	}
 	for _, m := range r.o.Denied {
-		r.denied = append(r.denied, get("Denied", m.Field))
+		r.denied = append(r.denied, get(m.Field))
 	}
 	for _, m := range r.o.Allowed {
-		r.allowed = append(r.allowed, get("Allowed", m.Field))
+		r.allowed = append(r.allowed, get(m.Field))
 	}
-	return all, err
+	return all
 }
 
 // readAll reads the lines of a file, which follow the first base lines of the log. It returns how many lines

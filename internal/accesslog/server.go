@@ -2,6 +2,7 @@ package accesslog
 
 import (
 	"bytes"
+	"net/textproto"
 	"strconv"
 	"strings"
 	"time"
@@ -12,17 +13,15 @@ type server struct {
 	format Format
 	// text are its known formats, in its own notation. nil: its logs are in JSON.
 	text []string
-	// next finds the values in a format. nil: the format is fixed, in the notation of nginx.
-	next finder
-	// variable brings a name into the form that next returns. nil: it has that form.
-	variable func(name string) string
+	// notation is that of its formats. nil: the format is fixed, in the notation of nginx.
+	notation *notation
 	// mark is how a value is written in a format, for messages. Empty: as its name.
 	mark string
-	// names are the known values. fixed: there are no others.
+	// names are the known values.
 	names map[string]slot
-	fixed bool
-	// header and answered return the names for a field of the request and one of the answer. nil: none.
-	header, answered func(name string) string
+	// header and answered are the names of the field Xx-Yy of the request and of the answer, as the server
+	// writes it: xx_yy, xx-yy, XX-YY or Xx-Yy. Empty: none.
+	header, answered string
 	// escape begins an escaped byte, which two hexadecimal digits follow. closed: values in quotes have no
 	// bare quote, so a line can be read in one way, and name=value pairs may follow it.
 	// backslash: a quote inside is escaped by a backslash.
@@ -79,59 +78,62 @@ type server struct {
 //
 // vegeta, k6 and oha are clients: the interval is what they measured.
 var servers = []server{
-	{format: Nginx, text: []string{nginxIngress, nginxMain, nginxCombined}, next: dollar, mark: "$%s",
-		names: nginxNames, header: httpField, answered: sentField, escape: `\x`, closed: true,
-		ordered: true, times: nginxTimes},
-	{format: NginxJSON, names: nginxNames, header: httpField, answered: sentField, port: withoutPort,
-		ordered: true, times: nginxTimes},
-	{format: HAProxy, text: []string{haproxyHTTP}, names: haproxyNames, fixed: true, escape: "#",
+	nginxText(Nginx, nginxIngress, nginxMain, nginxCombined),
+	{format: NginxJSON, names: nginxNames, header: "http_xx_yy", answered: "sent_http_xx_yy",
+		port: withoutPort, ordered: true, times: nginxTimes},
+	{format: HAProxy, text: []string{haproxyHTTP}, names: haproxyNames, escape: "#",
 		port: cutPort, after: haproxyRest, ordered: true,
 		times: times{unit: millisecond, late: usualLag, cutOff: 2 * millisecond, headers: 4}},
-	{format: Envoy, text: []string{envoyDefault, envoyIstio}, next: percent, variable: envoyVariable,
-		mark: "%%%s%%", names: envoyOperators, answered: envoyAnswered, port: withoutPort, ordered: true,
-		times: envoyTimes},
-	{format: EnvoyJSON, names: envoyNames, header: snake, answered: snake, port: withoutPort, ordered: true,
-		times: envoyTimes},
-	{format: Caddy, names: caddyNames, header: inList("request.headers."), answered: inList("resp_headers."),
+	{format: Envoy, text: []string{envoyDefault, envoyIstio}, notation: percent, mark: "%%%s%%",
+		names: envoyOperators, header: "REQ(XX-YY)", answered: "RESP(XX-YY)", port: withoutPort,
+		ordered: true, times: envoyTimes},
+	{format: EnvoyJSON, names: envoyNames, header: "xx_yy", answered: "xx_yy", port: withoutPort,
+		ordered: true, times: envoyTimes},
+	{format: Caddy, names: caddyNames, header: "request.headers.Xx-Yy.0", answered: "resp_headers.Xx-Yy.0",
 		port: withoutPort, ordered: true,
 		foreign: func(v values) bool {
 			return v[slotKind] != nil && !bytes.HasPrefix(v[slotKind], []byte("http.log.access"))
 		},
 		times: times{early: readingsApart, earlyError: usualLag, slack: microsecond}},
-	{format: ALB, text: []string{albFields}, names: albNames, fixed: true, words: true, least: 22, most: 43,
+	{format: ALB, text: []string{albFields}, names: albNames, words: true, least: 22, most: 43,
 		port: cutPort, unique: true, lossy: true, remote: true,
 		times: times{early: readingsApart, late: readingsApart, slack: microsecond}},
-	{format: Traefik, names: traefikNames, header: prefixed("request_"), answered: prefixed("downstream_"),
+	{format: Traefik, names: traefikNames, header: "request_Xx-Yy", answered: "downstream_Xx-Yy",
 		port: withoutPort, ordered: true,
 		foreign: func(v values) bool { return v[slotStart] == nil && v[slotStatus] == nil },
 		times:   times{unit: 1, late: readingsApart}},
-	{format: Traefik, text: []string{traefikText}, names: traefikTextNames, fixed: true, ordered: true,
+	{format: Traefik, text: []string{traefikText}, names: traefikTextNames, ordered: true,
 		times: times{unit: millisecond, late: readingsApart}},
-	{format: Apache, text: []string{apacheCombined, apacheCommon}, next: apache, mark: "%%%s",
-		names: apacheNames, variable: apacheVariable, answered: apacheAnswered, escape: `\x`, closed: true, backslash: true, port: withoutPort,
-		ordered: true, times: times{late: readingsApart}},
-	{format: Cloudflare, names: cloudflareNames, header: lowered("RequestHeaders."),
-		answered: lowered("ResponseHeaders."), unique: true, lossy: true, remote: true,
+	{format: Apache, text: []string{apacheCombined, apacheCommon}, notation: apache, mark: "%%%s",
+		names: apacheNames, header: "{xx-yy}i", answered: "{xx-yy}o", escape: `\x`, closed: true,
+		backslash: true, port: withoutPort, ordered: true, times: times{late: readingsApart}},
+	{format: Cloudflare, names: cloudflareNames, header: "RequestHeaders.xx-yy",
+		answered: "ResponseHeaders.xx-yy", unique: true, lossy: true, remote: true,
 		times: times{unit: millisecond, early: readingsApart, late: readingsApart, headers: 1}},
-	{format: Kong, names: kongNames, header: lowered("request.headers."),
-		answered: lowered("response.headers."), times: gatewayTimes},
-	{format: Kong, text: []string{kongText, nginxCombined}, next: dollar, mark: "$%s", names: nginxNames,
-		header: httpField, answered: sentField, escape: `\x`, closed: true, ordered: true, times: nginxTimes},
-	{format: APISIX, names: apisixNames, header: lowered("request.headers."),
-		answered: lowered("response.headers."), times: gatewayTimes},
-	{format: APISIX, text: []string{apisixText}, next: dollar, mark: "$%s", names: nginxNames,
-		header: httpField, answered: sentField, escape: `\x`, closed: true, ordered: true, times: nginxTimes},
+	{format: Kong, names: kongNames, header: "request.headers.xx-yy",
+		answered: "response.headers.xx-yy", times: gatewayTimes},
+	nginxText(Kong, kongText, nginxCombined),
+	{format: APISIX, names: apisixNames, header: "request.headers.xx-yy",
+		answered: "response.headers.xx-yy", times: gatewayTimes},
+	nginxText(APISIX, apisixText),
 	{format: Vegeta, names: vegetaNames, client: true, remote: true, times: times{unit: 1}},
-	{format: Vegeta, text: []string{vegetaCSV}, names: vegetaNames, fixed: true, words: true, least: 8,
+	{format: Vegeta, text: []string{vegetaCSV}, names: vegetaNames, words: true, least: 8,
 		client: true, remote: true, times: times{unit: 1}},
 	{format: K6, names: k6Names, foreign: k6Foreign, client: true, remote: true,
 		times: times{unit: millisecond, slack: microsecond}},
-	{format: K6, names: k6CSVNames, fixed: true, words: true, titled: true, foreign: k6Foreign, client: true,
+	{format: K6, names: k6CSVNames, words: true, titled: true, foreign: k6Foreign, client: true,
 		remote: true, times: times{unit: millisecond, slack: microsecond}},
-	{format: Oha, names: ohaNames, fixed: true, words: true, titled: true, client: true, remote: true,
+	{format: Oha, names: ohaNames, words: true, titled: true, client: true, remote: true,
 		lossy: true, times: times{slack: microsecond, relative: true}},
-	{format: JSON, names: jsonNames, header: snake, port: withoutPort,
+	{format: JSON, names: jsonNames, header: "xx_yy", port: withoutPort,
 		times: times{early: readingsApart, late: readingsApart, headers: 1}},
+}
+
+// nginxText is the row of a server that is nginx.
+func nginxText(format Format, text ...string) server {
+	return server{format: format, text: text, notation: dollar, mark: "$%s", names: nginxNames,
+		header: "http_xx_yy", answered: "sent_http_xx_yy", escape: `\x`, closed: true, ordered: true,
+		times: nginxTimes}
 }
 
 var (
@@ -183,8 +185,7 @@ var (
 		"request_completion": slotCompletion}
 	haproxyNames = map[string]slot{"client": slotAddress, "tr": slotStart, "TR": slotHeader,
 		"Tw": slotHeader2, "Tc": slotHeader3, "Tr": slotHeader4, "Ta": slotDuration, "status": slotStatus,
-		"termination": slotCompletion, "rest": slotRest, "frontend": sharedSlots, "backend": sharedSlots,
-		"server": sharedSlots}
+		"termination": slotCompletion, "rest": slotRest}
 	envoyOperators = map[string]slot{"START_TIME": slotStart, "DURATION": slotDuration,
 		"RESPONSE_DURATION": slotHeader, "RESPONSE_CODE": slotStatus, "REQ(:METHOD)": slotMethod,
 		"REQ(:PATH)": slotTarget, "REQ(:AUTHORITY)": slotHost, "DOWNSTREAM_REMOTE_ADDRESS": slotAddress,
@@ -199,23 +200,18 @@ var (
 		"request.host": slotHost, "request.client_ip": slotAddress, "request.remote_ip": slotRemote,
 		"request.remote_addr": slotRemote, "user_id": slotUser}
 	albNames = map[string]slot{"time": slotEnd, "request_creation_time": slotStart, "client": slotAddress,
-		"request_processing_time": sharedSlots, "target_processing_time": sharedSlots,
-		"elb_status_code": slotStatus, "request": slotRequest, "domain_name": slotHost, "type": sharedSlots,
-		"elb": sharedSlots, "target": sharedSlots, "target_status_code": sharedSlots,
-		"user_agent": sharedSlots, "target_group_arn": sharedSlots, "trace_id": sharedSlots,
-		"matched_rule_priority": sharedSlots, "actions_executed": sharedSlots, "error_reason": sharedSlots,
-		"classification": sharedSlots, "classification_reason": sharedSlots, "conn_trace_id": sharedSlots}
+		"elb_status_code": slotStatus, "request": slotRequest, "domain_name": slotHost}
 	traefikNames = map[string]slot{"StartUTC": slotStart, "StartLocal": slotStartCoarse,
 		"Duration": slotDuration, "DownstreamStatus": slotStatus, "RequestMethod": slotMethod,
 		"RequestPath": slotTarget, "RequestHost": slotHost, "ClientHost": slotAddress,
 		"ClientAddr": slotRemote, "ClientUsername": slotUser}
 	traefikTextNames = map[string]slot{"ClientHost": slotAddress, "ClientUsername": slotUser,
-		"start": slotStart, "request": slotRequest, "DownstreamStatus": slotStatus, "duration": slotDuration,
-		"RouterName": sharedSlots, "ServiceURL": sharedSlots}
-	apacheNames = map[string]slot{"h": slotAddress, "a": slotAddress, "u": slotUser, "epoch": slotStart,
-		"t": slotStartCoarse, "r": slotRequest, "m": slotMethod, "U": slotTarget, "s": slotStatus,
-		"D": slotMicros, "T": slotSeconds, "{us}T": slotMicros, "{ms}T": slotMillis, "{s}T": slotSeconds,
-		"{end:epoch}t": slotEnd, "X": slotCompletion, "V": slotHost, "v": slotHost}
+		"start": slotStart, "request": slotRequest, "DownstreamStatus": slotStatus, "duration": slotDuration}
+	apacheNames = map[string]slot{"h": slotAddress, "a": slotAddress, "u": slotUser,
+		"{sec}t.%{usec_frac}t": slotStart, "t": slotStartCoarse, "{end:sec}t.%{end:usec_frac}t": slotEnd,
+		"r": slotRequest, "m": slotMethod, "U": slotTarget, "s": slotStatus, "D": slotMicros,
+		"T": slotSeconds, "{us}T": slotMicros, "{ms}T": slotMillis, "{s}T": slotSeconds,
+		"X": slotCompletion, "V": slotHost, "v": slotHost}
 	cloudflareNames = map[string]slot{"EdgeStartTimestamp": slotStart, "EdgeEndTimestamp": slotEnd,
 		"EdgeTimeToFirstByteMs": slotHeader, "EdgeResponseStatus": slotStatus,
 		"ClientRequestMethod": slotMethod, "ClientRequestURI": slotTarget, "ClientRequestPath": slotTarget,
@@ -231,12 +227,11 @@ var (
 		"duration_ms": slotMillis, "header_time": slotHeader, "status": slotStatus, "method": slotMethod,
 		"path": slotTarget, "host": slotHost, "address": slotAddress, "user": slotUser}
 	vegetaNames = map[string]slot{"timestamp": slotStart, "latency": slotDuration, "code": slotStatus,
-		"method": slotMethod, "url": slotTarget, "attack": sharedSlots, "seq": sharedSlots}
+		"method": slotMethod, "url": slotTarget}
 	k6Names = map[string]slot{"metric": slotKind, "data.time": slotEnd, "data.value": slotDuration,
 		"data.tags.status": slotStatus, "data.tags.method": slotMethod, "data.tags.url": slotTarget}
 	k6CSVNames = map[string]slot{"metric_name": slotKind, "timestamp": slotEnd, "metric_value": slotDuration,
-		"status": slotStatus, "method": slotMethod, "url": slotTarget, "scenario": sharedSlots,
-		"group": sharedSlots, "name": sharedSlots}
+		"status": slotStatus, "method": slotMethod, "url": slotTarget}
 	ohaNames = map[string]slot{"request-start": slotStart,
 		"request-duration": slotDuration, "status": slotStatus}
 )
@@ -263,20 +258,11 @@ func row(format Format, isJSON bool) (found *server, both bool) {
 // inJSON tells whether the lines are in JSON.
 func (s *server) inJSON() bool { return s.text == nil && !s.titled }
 
-func httpField(name string) string { return "http_" + snake(name) }
-
-func sentField(name string) string { return "sent_http_" + snake(name) }
-
-func prefixed(before string) func(string) string {
-	return func(name string) string { return before + canonical(name) }
-}
-
-func inList(before string) func(string) string {
-	return func(name string) string { return before + canonical(name) + ".0" }
-}
-
-func lowered(before string) func(string) string {
-	return func(name string) string { return before + strings.ToLower(name) }
+// fieldIn returns the name of a header field in a form of server.header.
+func fieldIn(form, name string) string {
+	lower := strings.ToLower(name)
+	return strings.NewReplacer("xx_yy", strings.ReplaceAll(lower, "-", "_"), "xx-yy", lower,
+		"XX-YY", strings.ToUpper(name), "Xx-Yy", textproto.CanonicalMIMEHeaderKey(name)).Replace(form)
 }
 
 // k6Foreign: k6 writes a line for each sample of each metric, and one that defines the metric.

@@ -3,6 +3,7 @@ package accesslog
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"time"
 )
 
@@ -105,7 +106,7 @@ func (r *reader) span() (s span, f flaw) {
 		begun, over = either.ns+either.step, either.ns+either.step+most
 	case !began:
 		return s, flaw{what: "no time", why: "a line has the time when its request began, or ended",
-			mend: r.timeMend()}
+			mend: r.t.timeMend(r.row)}
 	case end.ns < start.ns:
 		return s, flaw{what: r.t.name(slotEnd) + " " + quote(r.v[slotEnd]),
 			why: "an answer cannot have been sent before its request was received"}
@@ -220,23 +221,24 @@ func (r *reader) duration(needless bool) (m moment, known bool, f flaw) {
 	return m, false, flaw{what: "no duration", soft: true,
 		why: "without it the start of a request is unknown",
 		mend: fmt.Sprintf("log %s, or give --max-duration D, an upper bound of how long a request took",
-			r.logged(slotDuration))}
+			r.t.logged(slotDuration, r.row))}
 }
 
 // logged returns the name under which the server logs a value, as its log_format has it.
-func (r *reader) logged(s slot) string {
-	if r.row.mark == "" {
-		return r.t.name(s)
+func (t *table) logged(s slot, row *server) string {
+	if row.mark == "" {
+		return t.name(s)
 	}
-	return fmt.Sprintf(r.row.mark, r.t.name(s))
+	return fmt.Sprintf(row.mark, t.name(s))
 }
 
 // timeMend names the times that the server can log.
-func (r *reader) timeMend() string {
-	for _, s := range []slot{slotEnd, slotStart, slotTime} {
-		if r.t.name(s) != "" {
-			return "log " + r.logged(s)
+func (t *table) timeMend(row *server) string {
+	var names []string
+	for _, s := range []slot{slotEnd, slotEndISO, slotEndCLF, slotStart, slotStartCoarse, slotTime} {
+		if t.name(s) != "" {
+			names = append(names, t.logged(s, row))
 		}
 	}
-	return ""
+	return "log " + strings.Join(names, ", or ")
 }

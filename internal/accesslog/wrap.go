@@ -163,9 +163,10 @@ func otherLine(b []byte) bool {
 // joiner puts records in JSON together: those that stand over several lines, and those of a list.
 type joiner struct {
 	text []byte
-	// open is the line that began the record, and first its number. depth is how many braces are open.
-	open         []byte
-	first, depth int
+	// open is the line that began the record, and first its number. depth is how many braces and
+	// brackets are open behind at. What is whole begins at from.
+	open                   []byte
+	first, depth, at, from int
 }
 
 // next takes the next line. It returns a record and the number of its first line, or nothing if it goes on in
@@ -183,31 +184,39 @@ func (j *joiner) next(line []byte, number int) (record []byte, first int, cut bo
 			}
 			return bare, number, false
 		}
-		j.open, j.first, j.depth = append(j.open[:0], line...), number, 0
+		j.open, j.first, j.depth, j.at = append(j.open[:0], line...), number, 0, 0
 		bare = bare[len(bare)-1:]
 	} else if bytes.Equal(line, j.open) || len(j.text) > timeline.MaxLine {
 		return j.over(), j.first, true
 	}
 	j.text = append(append(j.text, bare...), '\n')
-	for i := 0; i < len(bare); i++ {
-		switch bare[i] {
-		case '"':
-			for i++; i < len(bare) && bare[i] != '"'; i++ {
-				if bare[i] == '\\' {
-					i++
+	if j.scan(); j.depth > 0 {
+		return nil, number, false
+	}
+	return bytes.TrimRight(j.over(), "], \n"), j.first, false
+}
+
+// scan goes on through the text, and returns the objects of depth 1 that end in it.
+func (j *joiner) scan() (all [][]byte) {
+	for ; j.at < len(j.text); j.at++ {
+		switch j.text[j.at] {
+		case '"': // a string without an end ends with the line
+			for j.at++; j.at < len(j.text) && j.text[j.at] != '"' && j.text[j.at] != '\n'; j.at++ {
+				if j.text[j.at] == '\\' {
+					j.at++
 				}
 			}
 		case '{', '[':
-			j.depth++
+			if j.depth++; j.depth == 1 {
+				j.from = j.at
+			}
 		case '}', ']':
-			j.depth--
+			if j.depth--; j.depth == 0 && j.text[j.from] == '{' {
+				all = append(all, j.text[j.from:j.at+1])
+			}
 		}
 	}
-	if j.depth > 0 {
-		return nil, number, false
-	}
-	record = bytes.TrimRight(j.over(), "], \n")
-	return record, j.first, false
+	return all
 }
 
 // over ends a record.
@@ -222,21 +231,5 @@ func elements(line []byte) [][]byte {
 	if !json.Valid(line) {
 		return [][]byte{line}
 	}
-	var out [][]byte
-	depth, from := 0, 0
-	for i := 0; i < len(line); i++ {
-		switch line[i] {
-		case '"':
-			i = endOfString(line, i+1)
-		case '{':
-			if depth++; depth == 1 {
-				from = i
-			}
-		case '}':
-			if depth--; depth == 0 {
-				out = append(out, line[from:i+1])
-			}
-		}
-	}
-	return out
+	return (&joiner{text: line, depth: -1}).scan() // in the list
 }
