@@ -4,11 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"iter"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -26,8 +24,6 @@ const (
 	anywhere, beyond = "http://127.0.0.1/", "http://127.0.0.2/"
 	// patience is how long a scenario may last in virtual time.
 	patience = "168h"
-	// sameClock is how far the clock of a handler may be from that of the bubble: they are one.
-	sameClock = time.Millisecond
 	// settling is how long the connections of a scenario have to end.
 	settling = time.Minute
 	// odd is when a bubble begins where the handler is built in it, after midnight of its first day: at the
@@ -37,7 +33,7 @@ const (
 
 // inBubble runs the scenarios in one bubble, one after the other, until one fails the test. before: build
 // returns a handler that was built before, so time goes on from the present.
-func (c *config) inBubble(t *testing.T, before bool, build func() http.Handler) iter.Seq[shown] {
+func (c *config) inBubble(t *testing.T, before bool, build func() http.Handler) []shown {
 	t.Helper()
 	wait, passed := make(chan time.Duration), make(chan struct{})
 	defer close(wait)
@@ -70,7 +66,7 @@ func (c *config) inBubble(t *testing.T, before bool, build func() http.Handler) 
 			out = append(out, x)
 		}
 		for _, s := range all {
-			if len(out) > 0 && out[len(out)-1].verdict == failed {
+			if over(out) {
 				break
 			}
 			out = append(out, c.play(s, build))
@@ -83,7 +79,7 @@ func (c *config) inBubble(t *testing.T, before bool, build func() http.Handler) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.Values(out)
+	return c.together(out)
 }
 
 // bubbles counts the bubbles of the process, and has the latest virtual time in them. A handler may be in
@@ -125,22 +121,14 @@ func (c *config) known(build func() http.Handler) string {
 	if !ok || len(c.keys) > 0 {
 		return "/"
 	}
-	a := ask{r: httptest.NewRequest(c.method(), path, nil), w: httptest.NewRecorder()}
+	there := *c
+	there.path = path
+	a := ask{r: there.request(), w: httptest.NewRecorder()}
 	mark(a.r, "198.51.100.78")
 	if a.send(build()); a.gone || a.w.Code >= http.StatusMultipleChoices {
 		return "/"
 	}
 	return path
-}
-
-// method is the method of the requests.
-func (c *config) method() string {
-	for _, x := range slices.Backward(c.set) {
-		if x.Path == "target.method" {
-			return x.Value
-		}
-	}
-	return http.MethodGet
 }
 
 // kept keeps the handlers that were built in bubbles. A finalizer that stops the goroutine of one runs
@@ -190,7 +178,7 @@ func (c *config) play(s *scenario.Scenario, build func() http.Handler) shown {
 		}
 	}
 	out := trial.Scenario(context.Background(), &here, trial.Options{ID: c.run + "-" + s.ID, Seed: 1,
-		Version: "test", Network: network, Pacer: transport.SleepingPacer(), WallError: sameClock,
+		Version: "test", Network: network, Pacer: transport.SleepingPacer(), SameClock: true,
 		Events: c.events})
 	if err := stop(); err != nil {
 		return shown{id: s.ID, verdict: open, text: err.Error()}

@@ -33,6 +33,7 @@ type config struct {
 	promises   []result.Promise
 	path       string
 	keys       []string
+	target     scenario.Target // of the race
 	denial     denial
 	events     map[timeline.Action]func(timeline.Event) (int64, error)
 	origin     http.Handler
@@ -56,7 +57,7 @@ func newConfig(t *testing.T, limit string, options []Option) *config {
 	if c.limit, err = rlcheck.ParseLimit(limit); err != nil {
 		t.Fatal(err)
 	}
-	if c.denial, err = denialOf(c.set); err != nil {
+	if c.target, c.denial, err = c.read(); err != nil {
 		t.Fatal(err)
 	}
 	any, _, _ := spec.Any(limit) // it was parsed before

@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"runtime"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -45,7 +46,7 @@ func (c *config) race(build func() http.Handler) (shown, bool) {
 		slices.Contains(c.skip, "race") {
 		return shown{}, false
 	}
-	h, plain, processors := build(), c.request(), min(racers, max(2, runtime.GOMAXPROCS(0)))
+	h, processors := build(), min(racers, max(2, runtime.GOMAXPROCS(0)))
 	var all []rlcheck.Request
 	for round := range wide + narrow*100/(100+quota) {
 		together, places := racers, racers/2
@@ -58,10 +59,14 @@ func (c *config) race(build func() http.Handler) (shown, bool) {
 		}
 		asks := make([]ask, max(0, quota-places)+together)
 		for i := range asks {
-			asks[i] = ask{r: plain.Clone(plain.Context()), w: httptest.NewRecorder()}
+			asks[i] = ask{r: c.request(), w: httptest.NewRecorder()}
 			mark(asks[i].r, client)
 		}
 		one := c.sendAll(h, asks, len(asks)-together, client)
+		if i := slices.IndexFunc(asks, func(a ask) bool { return a.panicked != "" }); i >= 0 {
+			text := "FAIL  the handler panics: " + asks[i].panicked
+			return shown{id: "race", verdict: failed, text: text}, true
+		}
 		denied := func(r rlcheck.Request) bool { return r.Outcome != rlcheck.Allowed }
 		if n := len(slices.DeleteFunc(slices.Clone(one), denied)); n != quota { // it is enough
 			all = one
@@ -104,7 +109,11 @@ func raceQuota(limit rlcheck.Limit) (quota int, ok bool) {
 
 // request returns one that is not marked with a client.
 func (c *config) request() *http.Request {
-	return httptest.NewRequest(c.method(), c.where(anywhere), nil)
+	r := httptest.NewRequest(c.target.Method, c.where(anywhere), strings.NewReader(c.target.Body))
+	for name, value := range c.target.Header {
+		r.Header.Set(name, value)
+	}
+	return r
 }
 
 // ask is a request that is ready to be sent, and its answer.
@@ -112,7 +121,8 @@ type ask struct {
 	r        *http.Request
 	w        *httptest.ResponseRecorder
 	from, to time.Time
-	gone     bool // the handler ended its connection, without an answer
+	gone     bool   // the handler ended its connection, without an answer
+	panicked string // and why, with the stack, unless it was http.ErrAbortHandler
 }
 
 // send asks h.
@@ -121,8 +131,8 @@ func (a *ask) send(h http.Handler) {
 	defer func() {
 		a.to = time.Now()
 		if p := recover(); p != nil {
-			if a.gone = p == http.ErrAbortHandler; !a.gone {
-				panic(p)
+			if a.gone = true; p != http.ErrAbortHandler {
+				a.panicked = fmt.Sprintf("%v\n%s", p, debug.Stack())
 			}
 		}
 	}()
@@ -171,20 +181,22 @@ type denial struct {
 	allowed []int
 }
 
-// denialOf returns what the options say of denials.
-func denialOf(set []tree.Setting) (denial, error) {
+// read returns what the options say of requests and of denials.
+func (c *config) read() (scenario.Target, denial, error) {
 	all, err := bundled()
 	if err != nil {
-		return denial{}, err
+		return scenario.Target{}, denial{}, err
 	}
-	set = slices.DeleteFunc(slices.Clone(set), func(x tree.Setting) bool {
-		return !strings.HasPrefix(x.Path, "denied") && !strings.HasPrefix(x.Path, "allowed")
+	set := slices.DeleteFunc(slices.Clone(c.set), func(x tree.Setting) bool {
+		key, _, _ := strings.Cut(x.Path, ".")
+		return !slices.Contains([]string{"denied", "allowed", "target"}, key)
 	})
-	s, err := scenario.Parse(all[0].src, all[0].name, scenario.ParseOptions{Env: nothing, Set: set})
+	s, err := scenario.Parse(all[0].src, all[0].name, scenario.ParseOptions{Env: nothing, Set: set,
+		Partition: c.partition})
 	if err != nil {
-		return denial{}, fmt.Errorf("rlchecktest: %w", err)
+		return scenario.Target{}, denial{}, fmt.Errorf("rlchecktest: %w", err)
 	}
-	return denial{s.Denied, s.Allowed}, nil
+	return s.Target, denial{s.Denied, s.Allowed}, nil
 }
 
 // byContent tells that a status alone does not show a denial.

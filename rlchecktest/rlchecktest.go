@@ -3,7 +3,6 @@ package rlchecktest
 import (
 	"fmt"
 	"io/fs"
-	"iter"
 	"net/http"
 	"net/url"
 	"slices"
@@ -30,7 +29,7 @@ import (
 func Handler(t *testing.T, h http.Handler, spec string, options ...Option) {
 	t.Helper()
 	c := newConfig(t, spec, options)
-	c.tell(t, c.chosen(t, func(c *config) iter.Seq[shown] {
+	c.tell(t, c.chosen(t, func(c *config) []shown {
 		return c.inBubble(t, true, func() http.Handler { return h })
 	}))
 }
@@ -40,7 +39,7 @@ func Handler(t *testing.T, h http.Handler, spec string, options ...Option) {
 func Make(t *testing.T, build func() http.Handler, spec string, options ...Option) {
 	t.Helper()
 	c := newConfig(t, spec, options)
-	c.tell(t, c.chosen(t, func(c *config) iter.Seq[shown] { return c.inBubble(t, false, build) }))
+	c.tell(t, c.chosen(t, func(c *config) []shown { return c.inBubble(t, false, build) }))
 }
 
 // URL tests that the endpoint keeps the limit of a SPEC, over the wire and in real time. All scenarios
@@ -49,7 +48,7 @@ func Make(t *testing.T, build func() http.Handler, spec string, options ...Optio
 func URL(t *testing.T, endpoint, spec string, options ...Option) {
 	t.Helper()
 	c := newConfig(t, spec, options)
-	c.tell(t, c.chosen(t, func(c *config) iter.Seq[shown] { return c.overTheWire(t, endpoint) }))
+	c.tell(t, c.chosen(t, func(c *config) []shown { return c.overTheWire(t, endpoint) }))
 }
 
 // shortly is how long a scenario may last in real time, unless Set("safety.max_duration", ...) says
@@ -59,26 +58,51 @@ const shortly = "1m"
 // atOnce is how long an event may take that the test itself does.
 const atOnce = 50 * time.Millisecond
 
-// overTheWire runs the scenarios against an endpoint, one whenever the next is asked for.
-func (c *config) overTheWire(t *testing.T, endpoint string) iter.Seq[shown] {
+// overTheWire runs the scenarios against an endpoint, until one fails the test.
+func (c *config) overTheWire(t *testing.T, endpoint string) (out []shown) {
 	t.Helper()
 	all, err := c.scenarios(endpoint, shortly)
 	if err != nil {
 		t.Fatal(err)
 	}
 	run := "test-" + time.Now().UTC().Format("150405.000000000") // its clients are new to the endpoint
-	return func(yield func(shown) bool) {
-		for _, s := range all {
-			out := result.Scenario{ID: s.ID, Reason: result.NeedsFailed, Detail: s.Unmet()}
-			if s.Unmet() == "" {
-				out = trial.Scenario(t.Context(), s, trial.Options{ID: run + "-" + s.ID, Seed: 1,
-					Version: "test", Allow: c.allow, Events: c.events})
-			}
-			if !yield(c.weigh(&out, "")) {
-				return
-			}
+	for _, s := range all {
+		if over(out) {
+			break
+		}
+		one := result.Scenario{ID: s.ID, Reason: result.NeedsFailed, Detail: s.Unmet()}
+		if s.Unmet() == "" {
+			one = trial.Scenario(t.Context(), s, trial.Options{ID: run + "-" + s.ID, Seed: 1,
+				Version: "test", Allow: c.allow, Events: c.events})
+		}
+		out = append(out, c.weigh(&one, ""))
+	}
+	return c.together(out)
+}
+
+// over tells whether the latest scenario fails the test, which ends it.
+func over(all []shown) bool { return len(all) > 0 && all[len(all)-1].verdict == failed }
+
+// together lets scenarios pass that lack a measurement which the others have, as the command does. One of
+// several limits denies requests before they reach another, so few scenarios alone measure all limits.
+func (c *config) together(all []shown) []shown {
+	var of []result.Scenario
+	for _, x := range all {
+		if x.of != nil {
+			of = append(of, *x.of)
 		}
 	}
+	_, of = trial.Together(of)
+	for i := range all {
+		if all[i].of == nil {
+			continue
+		}
+		if trial.Unresolved(all[i].of) {
+			all[i] = c.weigh(&of[0], "")
+		}
+		of = of[1:]
+	}
+	return all
 }
 
 // shown is what one scenario, or the race, showed.
@@ -86,6 +110,7 @@ type shown struct {
 	id      string
 	verdict verdict
 	text    string
+	of      *result.Scenario // nil: it is no scenario, or was not run
 }
 
 // verdict is what a scenario means for the test.
@@ -101,7 +126,7 @@ const (
 
 // chosen returns what play shows of the limit, or of the first of its kinds under which the test passes. If
 // each kind fails, no kind explains the handler.
-func (c *config) chosen(t *testing.T, play func(*config) iter.Seq[shown]) iter.Seq[shown] {
+func (c *config) chosen(t *testing.T, play func(*config) []shown) []shown {
 	t.Helper()
 	if len(c.kinds) == 0 {
 		return play(c)
@@ -111,11 +136,11 @@ func (c *config) chosen(t *testing.T, play func(*config) iter.Seq[shown]) iter.S
 	for _, kind := range c.kinds {
 		one := *c
 		one.limit = kind
-		all := untilOneFails(play(&one))
+		all := play(&one)
 		x := worst(all)
 		if x.verdict < open {
 			t.Logf("%s: %s explains what the scenarios show", c.limit, kind)
-			return slices.Values(all)
+			return all
 		}
 		if x.verdict == open && left == nil {
 			left = all
@@ -126,17 +151,7 @@ func (c *config) chosen(t *testing.T, play func(*config) iter.Seq[shown]) iter.S
 	if left == nil {
 		left = []shown{{id: "any", verdict: failed, text: proof}}
 	}
-	return slices.Values(left)
-}
-
-// untilOneFails returns what is shown, up to the first failure.
-func untilOneFails(seq iter.Seq[shown]) (all []shown) {
-	for x := range seq {
-		if all = append(all, x); x.verdict == failed {
-			break
-		}
-	}
-	return all
+	return left
 }
 
 // worst returns the worst of what was shown, the last of several.
@@ -157,7 +172,7 @@ func (c *config) weigh(out *result.Scenario, doubt string) shown {
 	}
 	proof := strings.Join(lines, "\n  ")
 	why := text.Clean(fmt.Sprintf("INCONCLUSIVE  %s: %s%s", out.Reason, out.Detail, mends[out.Reason]))
-	x := shown{id: out.ID, verdict: noted}
+	x := shown{id: out.ID, verdict: noted, of: out}
 	switch counts := out.Weighs(c.strict); {
 	case out.Verdict == result.Pass:
 		x.verdict, x.text = passed, "PASS  "+strings.Join(append(out.Worth(), bases(out)...), ", ")
@@ -196,10 +211,10 @@ func bases(out *result.Scenario) (all []string) {
 }
 
 // tell makes subtests of what is shown, until one fails.
-func (c *config) tell(t *testing.T, all iter.Seq[shown]) {
+func (c *config) tell(t *testing.T, all []shown) {
 	t.Helper()
 	judged := 0
-	for x := range all {
+	for _, x := range all {
 		if x.verdict != skipped {
 			judged++
 		}

@@ -2,7 +2,7 @@ package rlchecktest
 
 import (
 	"fmt"
-	"iter"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -25,7 +25,7 @@ func see(t *testing.T, outside bool, build func() http.Handler, spec string, opt
 		h := build()
 		build = func() http.Handler { return h }
 	}
-	return slices.Collect(c.inBubble(t, outside, build))
+	return c.inBubble(t, outside, build)
 }
 
 // few are scenarios that take little time together. RLCHECK_SOAK tries all.
@@ -111,7 +111,7 @@ func TestTheWireShowsTheSame(t *testing.T) {
 	server := httptest.NewServer(newWindow(21, time.Second))
 	defer server.Close()
 	c := newConfig(t, "fixed-window,rate=20/1s,align=first", []Option{Only("burst")})
-	all := slices.Collect(c.overTheWire(t, server.URL))
+	all := c.overTheWire(t, server.URL)
 	if len(all) != 1 || all[0].verdict != failed || !strings.Contains(all[0].text, "21 requests allowed") {
 		t.Error(all)
 	}
@@ -124,22 +124,22 @@ func TestTheWireShowsTheSame(t *testing.T) {
 // admits too much has no such kind, and the proof has all of them.
 func TestAnyKindOfLimitWillDo(t *testing.T) {
 	const spec = "any:rate=20/1s"
-	run := func(quota int, play func(c *config, h http.Handler) iter.Seq[shown]) shown {
+	run := func(quota int, play func(c *config, h http.Handler) []shown) shown {
 		c := newConfig(t, spec, []Option{Only("burst", "quota-window")})
 		h := newWindow(quota, time.Second)
-		return worst(slices.Collect(c.chosen(t, func(c *config) iter.Seq[shown] { return play(c, h) })))
+		return worst(c.chosen(t, func(c *config) []shown { return play(c, h) }))
 	}
-	for name, play := range map[string]func(*config, http.Handler) iter.Seq[shown]{
-		"built before": func(c *config, h http.Handler) iter.Seq[shown] {
+	for name, play := range map[string]func(*config, http.Handler) []shown{
+		"built before": func(c *config, h http.Handler) []shown {
 			return c.inBubble(t, true, func() http.Handler { return h })
 		},
-		"built in the bubble": func(c *config, _ http.Handler) iter.Seq[shown] {
+		"built in the bubble": func(c *config, _ http.Handler) []shown {
 			return c.inBubble(t, false, func() http.Handler { return newWindow(20, time.Second) })
 		},
-		"over the wire": func(c *config, h http.Handler) iter.Seq[shown] {
+		"over the wire": func(c *config, h http.Handler) []shown {
 			server := httptest.NewServer(h)
 			defer server.Close()
-			return slices.Values(untilOneFails(c.overTheWire(t, server.URL)))
+			return c.overTheWire(t, server.URL)
 		},
 	} {
 		if name == "over the wire" && testing.Short() {
@@ -149,7 +149,7 @@ func TestAnyKindOfLimitWillDo(t *testing.T) {
 			t.Errorf("%s: %v: %s", name, x.verdict, x.text)
 		}
 	}
-	x := run(30, func(c *config, h http.Handler) iter.Seq[shown] {
+	x := run(30, func(c *config, h http.Handler) []shown {
 		return c.inBubble(t, true, func() http.Handler { return h })
 	})
 	if x.verdict != failed || strings.Count(x.text, "\n  as ") < 10 ||
@@ -291,5 +291,32 @@ func TestADenialIsWhatTheOptionsSay(t *testing.T) {
 		if got := worst(see(t, false, x.build, spec, x.options...)); got.verdict != x.want {
 			t.Errorf("%s: %s: %v: %s", name, got.id, got.verdict, got.text)
 		}
+	}
+}
+
+// TestTheRaceSendsWhatTheOptionsSay: fields, the method and the body are those of the scenarios, and a panic
+// of the handler fails the race alone, with its stack.
+func TestTheRaceSendsWhatTheOptionsSay(t *testing.T) {
+	inner := newWindow(20, time.Second)
+	strict := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		if r.Method != http.MethodPost || r.Header.Get("X-Tenant") != "a" || string(body) != "hello" {
+			http.Error(w, "who are you?", http.StatusUnauthorized)
+			return
+		}
+		inner.ServeHTTP(w, r)
+	})
+	const spec = "fixed-window,rate=20/1s,align=first"
+	if x := worst(see(t, false, func() http.Handler { return strict }, spec, Only("race", "burst"),
+		Set("target.method", "POST"), Set("target.header.X-Tenant", "a"), Set("target.body", "hello"),
+	)); x.verdict != passed {
+		t.Errorf("%s: %v: %s", x.id, x.verdict, x.text)
+	}
+	x := worst(see(t, false, func() http.Handler {
+		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic("no store") })
+	}, spec, Only("race")))
+	if x.verdict != failed || !strings.Contains(x.text, "panics: no store") ||
+		!strings.Contains(x.text, "rlchecktest_test.go:") {
+		t.Errorf("%v: %s", x.verdict, x.text)
 	}
 }

@@ -115,10 +115,14 @@ func deniesTooMuch(j *result.Judgement) bool {
 
 // smallerQuota tells whether a smaller burst or quota of each partition explains the recording.
 func smallerQuota(rec *history.Recording, limit spec.Limit, j *result.Judgement, o Options) bool {
-	if len(limit) != 1 {
-		return false
+	for i, p := range limit {
+		if slices.ContainsFunc(bursts(p, j.Measured.Of(i, len(limit)).Burst), func(b int64) bool {
+			smaller := slices.Clone(limit)
+			smaller[i] = p.WithFull(b)
+			return b < p.Full() && tried(rec, smaller, o).verdict == result.Pass
+		}) {
+			return true
+		}
 	}
-	return slices.ContainsFunc(bursts(limit[0], j.Measured.Burst), func(b int64) bool {
-		return b < limit[0].Full() && tried(rec, spec.Limit{limit[0].WithFull(b)}, o).verdict == result.Pass
-	})
+	return false
 }

@@ -72,7 +72,11 @@ func (s *Scenario) cut() {
 	for n > 0 && s.Phases[n-1].Quiet() {
 		n--
 	}
-	spends := func(p Phase) bool { return p.Counted() && int64(p.Requests)*p.Cost > p.Limit.Full() }
+	spends := func(p Phase) bool { // and faster than it comes back
+		fast := p.peak(int(p.Cost)) // in units
+		return p.Counted() && int64(p.Requests)*p.Cost > p.Limit.Full() &&
+			(fast.N == 0 || boundsOf(p.Limit, p.Cost).rate.Less(fast))
+	}
 	kept := s.Phases[:n]
 	has := func(shape timeline.Shape) bool {
 		return slices.ContainsFunc(kept, func(p Phase) bool { return p.Shape == shape })

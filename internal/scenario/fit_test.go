@@ -1,6 +1,7 @@
 package scenario_test
 
 import (
+	"fmt"
 	"io/fs"
 	"strings"
 	"testing"
@@ -135,5 +136,27 @@ func TestASpanSaysATimeOnce(t *testing.T) {
 		if got := span.String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// TestFlowsOfSeveralLimits: a flow at a multiple of a rate uses up the quota of that limit, the slowest or
+// the fastest. A flow that stays below its limit alone shows nothing, so it is not left as the only phase.
+func TestFlowsOfSeveralLimits(t *testing.T) {
+	const limit = "sliding-window-log,rate=5/1s + fixed-window,rate=100/1h"
+	for id, want := range map[string]string{"sustained": "below 340 at 900/10h",
+		"several-limits": "faster 30 at 15/2s"} {
+		s, got := sized(t, id, limit, "168h"), ""
+		for _, p := range s.Phases {
+			if name, _, _ := strings.Cut(want, " "); p.Name == name {
+				got = fmt.Sprintf("%s %d at %s", p.Name, p.Requests, p.Rate)
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got %s, want %s", id, got, want)
+		}
+	}
+	s := sized(t, "sustained", "fixed-window,rate=1000/24h", "168h")
+	if !strings.Contains(s.Unmet(), "at most 168h") {
+		t.Errorf("got %d phases, %q", len(s.Phases), s.Unmet())
 	}
 }

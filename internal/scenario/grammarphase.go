@@ -21,6 +21,7 @@ type phaseDraft struct {
 	at             *tree.Node
 	requests       amount
 	rate, from, to speed
+	pace           string
 	duration       span
 	lead, window   span
 	aim            timeline.Aim
@@ -30,6 +31,9 @@ type phaseDraft struct {
 	retry          retryDraft
 	rates          []speed
 }
+
+// The paces: of which of several limits a multiple of a rate is.
+const slowest, fastest = "slowest", "fastest"
 
 // aimAuto chooses the aim by the alignment of the limit.
 const aimAuto timeline.Aim = "auto"
@@ -44,14 +48,17 @@ type shapeKeys struct {
 // shapes is the table of the keys of each shape. The decoder and the schema both follow it.
 var shapes = []shapeKeys{
 	{shape: timeline.AtOnce, needs: []string{"requests"}, may: []string{"clients"}},
-	{shape: timeline.Constant, needs: []string{"rate"}, oneOf: []string{"duration", "requests"}},
-	{shape: timeline.Ramp, needs: []string{"from", "to"}, oneOf: []string{"duration", "requests"}},
+	{shape: timeline.Constant, needs: []string{"rate"}, oneOf: []string{"duration", "requests"},
+		may: []string{"pace"}},
+	{shape: timeline.Ramp, needs: []string{"from", "to"}, oneOf: []string{"duration", "requests"},
+		may: []string{"pace"}},
 	{shape: timeline.Silence, needs: []string{"duration"}},
 	{shape: timeline.Closed, needs: []string{"clients", "requests"}, may: []string{"duration"}},
 	{shape: timeline.HonorRetryAfter, needs: []string{"clients", "duration"}, may: []string{"requests"}},
 	{shape: timeline.Boundary, needs: []string{"requests"}, may: []string{"aim", "lead", "window"}},
 	{shape: timeline.Steps, needs: []string{"rates", "duration"}},
-	{shape: timeline.Poisson, needs: []string{"rate"}, oneOf: []string{"duration", "requests"}},
+	{shape: timeline.Poisson, needs: []string{"rate"}, oneOf: []string{"duration", "requests"},
+		may: []string{"pace"}},
 	{shape: timeline.Backoff, needs: []string{"clients", "duration", "retry"}, may: []string{"requests"}},
 	{shape: timeline.Hook, needs: []string{"action"}, may: []string{"command", "timeout"}},
 }
@@ -82,6 +89,7 @@ func phaseKind() kind[*phaseDraft] {
 		key("rate", speedKind(), func(p *phaseDraft) *speed { return &p.rate }),
 		key("from", speedKind(), func(p *phaseDraft) *speed { return &p.from }),
 		key("to", speedKind(), func(p *phaseDraft) *speed { return &p.to }),
+		key("pace", choice("a pace", slowest, fastest), func(p *phaseDraft) *string { return &p.pace }),
 		key("duration", spanKind(), func(p *phaseDraft) *span { return &p.duration }),
 		key("clients", amountOf("clients", maxConnections),
 			func(p *phaseDraft) *amount { return &p.clients }),

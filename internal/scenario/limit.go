@@ -239,6 +239,18 @@ func boundsOf(l spec.Limit, cost int64) bounds {
 	return b
 }
 
+// paceOf returns the bounds of the one policy of l whose rate is the lowest, or else the highest. A flow that
+// is a multiple of its rate uses up its full start.
+func paceOf(l spec.Limit, cost int64, lowest bool) (b bounds) {
+	for i, p := range l {
+		if one := boundsOf(spec.Limit{p}, cost); i == 0 || lowest && one.rate.Less(b.rate) ||
+			!lowest && b.rate.Less(one.rate) {
+			b = one
+		}
+	}
+	return b
+}
+
 // budget returns the policies of l that count costs, or l if none does.
 func budget(l spec.Limit) spec.Limit {
 	costs := slices.DeleteFunc(slices.Clone(l),

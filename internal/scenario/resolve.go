@@ -25,11 +25,15 @@ func (p *phaseDraft) resolve(d *decoder, s *Scenario) {
 	}
 	p.Cost, p.Priced = int64(own*max(1, s.Cost.Each)), own > 1
 	b := boundsOf(p.Limit, p.Cost)
-	p.Requests = p.requests.resolve(d, n.Get("requests"), b, p.Cost)
+	flow, counts := paceOf(p.Limit, p.Cost, p.pace != fastest), b
+	if p.rate.x.den+p.from.x.den > 0 {
+		counts = flow
+	}
+	p.Requests = p.requests.resolve(d, n.Get("requests"), counts, p.Cost)
 	p.Clients = p.clients.resolve(d, n.Get("clients"), boundsOf(p.Limit, 1), 1)
-	p.Rate = p.rate.resolve(d, n.Get("rate"), b, p.Cost)
-	p.From = p.from.resolve(d, n.Get("from"), b, p.Cost)
-	p.To = p.to.resolve(d, n.Get("to"), b, p.Cost)
+	p.Rate = p.rate.resolve(d, n.Get("rate"), flow, p.Cost)
+	p.From = p.from.resolve(d, n.Get("from"), flow, p.Cost)
+	p.To = p.to.resolve(d, n.Get("to"), flow, p.Cost)
 	rest := b
 	if s.Cost.ByAnswers() { // a limit of requests beside a budget says nothing of when that is back
 		rest = boundsOf(budget(p.Limit), p.Cost)

@@ -41,10 +41,9 @@ type endpoints struct {
 
 // connect finds the endpoints of a scenario, and starts the embedded target if the scenario asks for it.
 func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
-	e := &endpoints{wallError: otherClock, events: events{output: o.Output, own: o.Events}}
+	e := &endpoints{wallError: sameClock, events: events{output: o.Output, own: o.Events}}
 	where, origin := s.Target.URL, s.Target.Origin
 	if where == scenario.Builtin {
-		e.wallError = sameClock
 		t, err := o.Embed(s, o.Seed, o.Network)
 		if err != nil {
 			return nil, err
@@ -56,7 +55,7 @@ func connect(s *scenario.Scenario, o Options) (*endpoints, error) {
 	if e.target, err = url.Parse(where); err != nil {
 		return nil, err
 	}
-	if s.Target.URL != scenario.Builtin {
+	if s.Target.URL != scenario.Builtin && !o.SameClock {
 		e.tellClock(o.WallError)
 		e.driftPPM = otherDrift // also on loopback: a tunnel or a virtual machine may be there
 	}
@@ -76,7 +75,9 @@ func (e *endpoints) tellClock(said time.Duration) {
 	case said > 0:
 		e.wallError = said
 	case e.local:
-		e.wallError, e.assumed = sameClock, true
+		e.assumed = true
+	default:
+		e.wallError = otherClock
 	}
 }
 

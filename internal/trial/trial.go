@@ -59,6 +59,8 @@ type Options struct {
 	OnlyProofs bool
 	// WallError is how far the target's clock may be from ours; 0: 1 ms on loopback and 500 ms elsewhere.
 	WallError time.Duration
+	// SameClock: the target reads our clock, which is neither off nor drifts.
+	SameClock bool
 	// TLS holds trusted authorities and the client certificate; nil: the system's, and none.
 	TLS *tls.Config
 	// Pacer paces the requests; nil for the precise one. Economical lets the precise pacer sleep instead of
