@@ -123,8 +123,8 @@ func accessLog(e *cli.Env, in io.Reader, name string, f *checkFlags, limit spec.
 }
 
 // each returns what each request costs, 0 if --cost is no number.
-func (f *checkFlags) each() int64 {
-	n, err := strconv.ParseInt(f.Log.cost, 10, 32)
+func (f *logFlags) each() int64 {
+	n, err := strconv.ParseInt(f.cost, 10, 32)
 	if err != nil {
 		return 0
 	}
@@ -139,7 +139,7 @@ func (f *checkFlags) logOptions() (accesslog.Options, error) {
 		SkipBad:  f.Log.skipBad,
 		Complete: f.Log.Complete, WithoutCached: f.Log.WithoutCached, Denied: f.Log.denials,
 		Within: f.Log.within, WithinSet: f.Changed("decided-within")}
-	if o.Each = f.each(); o.Each == 0 {
+	if o.Each = f.Log.each(); o.Each == 0 {
 		o.Cost, o.CostUnit, _ = strings.Cut(f.Log.cost, "/")
 	}
 	if !f.Changed("log-partition") {

@@ -70,7 +70,7 @@ func newIdentifyCmd(e *cli.Env) *cobra.Command {
 					f.format)
 			}
 			for _, name := range onlyLogs {
-				if cmd.Flags().Changed(name) && !e.Unspoken[name] {
+				if cmd.Flags().Changed(name) && !e.Unspoken[name] && !(name == "cost" && f.log.each() > 0) {
 					return cli.Usagef("--%s: the flag is for access logs, and a URL is none", name)
 				}
 			}
@@ -222,6 +222,7 @@ func probeTarget(ctx context.Context, e *cli.Env, s *scenario.Scenario, outs []c
 		live.Load.Partition, live.Partition = load.Partition{}, ""
 	}
 	o := identify.Options{Budget: about.Budget, Think: thinkTime, Spent: transport.CPUTime, Alike: !f.clients,
+		Cost:  f.log.each(),
 		Fresh: live.Partition != "" && opts.Partition.Kind != "address"}
 	e.Say.Notef("%s: at most %s, %s apart or more, within %s%s", about.Target,
 		text.Plural(o.MaxRequests, "request"), o.Every, text.Short(o.MaxTime),

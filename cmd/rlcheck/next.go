@@ -12,7 +12,7 @@ import (
 
 // shared are the flags that run has too. Its requests need them as those of identify did.
 var shared = []string{"from-curl", "header", "method", "data", "host", "http2", "unix-socket", "proxy",
-	"cacert", "cert", "key", "insecure", "past-caches", "allow-host"}
+	"cacert", "cert", "key", "insecure", "past-caches", "allow-host", "cost"}
 
 // own are further flags of identify that say how it asks.
 var own = []string{"max-rate", "polite", "clients"}

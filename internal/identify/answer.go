@@ -234,7 +234,7 @@ func (x answer) name(res *Result) {
 // and the requests that it takes.
 func (x answer) alsoTold(c Candidate) (out []string) {
 	for i, b := range x.beyonds() {
-		said := fmt.Sprintf("%d in %s", b.quota.Limit, b.quota.Window)
+		said := fmt.Sprintf("%d in %s", b.quota.Limit*max(x.o.Cost, 1), b.quota.Window)
 		if i == 0 && x.made[overrunName] > 0 {
 			out = append(out, said+", and more were admitted")
 			continue
@@ -243,7 +243,7 @@ func (x answer) alsoTold(c Candidate) (out []string) {
 			Rate: spec.Rate{N: b.quota.Limit, Per: b.quota.Window}})
 		out = append(out, fmt.Sprintf("%s, not reached (it takes %s, %s apart): %s", said,
 			text.Plural(b.phase.Requests, "more request"), text.Brief(b.phase.Every),
-			append(slices.Clone(c.Limit), p)))
+			scaled(append(slices.Clone(c.Limit), p), x.o.Cost)))
 	}
 	return out
 }
@@ -315,7 +315,7 @@ func (x answer) stated(r *Region) (spec.Policy, bool) {
 	const unmeasured = 2 // the ratio between the ends of a time
 	h := r.Hull()
 	b := r.Kind.Conventional(h)
-	quota, window := ToldLimit(x.tl, h.Q1, b.Q1, h.Q2, r.Kind.Paced)
+	quota, window := ToldLimit(x.tl, x.o.Cost, h.Q1, b.Q1, h.Q2, r.Kind.Paced)
 	if r.Kind.Paced {
 		window /= time.Duration(quota)
 	}

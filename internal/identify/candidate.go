@@ -22,6 +22,8 @@ type Candidate struct {
 	Least, Most time.Duration
 	// Stated tells that answers state the window of Limit, which was not measured.
 	Stated bool
+	// Cost is how many units each request costs, 0 for one. Limit and Measured count units.
+	Cost int64
 	// Round tells that people may have written what is left: a time or a rate of two digits.
 	Round bool
 }

@@ -21,6 +21,9 @@ type Options struct {
 	Spent func() time.Duration
 	// Sharp narrows what a recording leaves of each kind too, since no experiment will.
 	Sharp bool
+	// Cost is how many units each request costs, if it says nothing of it; 0: one. Recorded reads it from the
+	// recording.
+	Cost int64
 	// Alike skips the search for what tells clients apart.
 	Alike bool
 	// OnPhase is called after each phase with the kinds that are left; may be nil.
@@ -81,7 +84,7 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 	res := answer{x}.result()
 	res.Clients = x.apart(ctx, res)
 	res.Used = x.s.Now()
-	return res
+	return res.inUnits(o.Cost)
 }
 
 // begun returns a search that knows nothing yet.

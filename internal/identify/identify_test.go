@@ -41,6 +41,8 @@ type simulated struct {
 	busy   float64
 	slow   time.Duration
 	random *rand.Rand
+	// cost is how many units each request costs, 0: one.
+	cost int64
 	// policy is what answers state about their limit (RateLimit-Policy). Empty: they state nothing, nor when
 	// to come back.
 	policy string
@@ -73,7 +75,7 @@ func (s *simulated) Send(_ context.Context, p Phase) ([]timeline.Observation, er
 		decided := max(s.decided, s.now+late)
 		s.decided = decided
 		var d reference.Decision
-		s.state, d = s.limiter.Step(s.state, decided+time.Duration(s.start.UnixNano()), 1)
+		s.state, d = s.limiter.Step(s.state, decided+time.Duration(s.start.UnixNano()), max(s.cost, 1))
 		o := timeline.Observation{Sent: s.now, FirstByte: max(s.now+trip, decided+d.Delay+back),
 			Answered: true, Status: 200, Outcome: timeline.Allowed}
 		o.At, o.Done = s.now, o.FirstByte

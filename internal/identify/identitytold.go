@@ -67,15 +67,15 @@ func ToldWait(o *timeline.Observation, started time.Time) (time.Duration, bool) 
 // is the likeliest. It is a quota that the first denial states with its window, or that of which a new client
 // had used one request. After a request, a bucket (paced) is soon full, so this cannot be its quota.
 // Otherwise the window is the longest that the denial states; 0 for none.
-func ToldLimit(tl *timeline.Timeline, least, quota, most int64, paced bool) (int64, time.Duration) {
+func ToldLimit(tl *timeline.Timeline, cost, least, quota, most int64, paced bool) (int64, time.Duration) {
 	var longest time.Duration
-	for _, q := range toldQuotas(tl) {
+	for _, q := range toldQuotas(tl, cost) {
 		if q.HasLimit && q.Limit >= least && q.Limit <= most && q.Window > 0 {
 			return q.Limit, q.Window
 		}
 		longest = max(longest, q.Window)
 	}
-	if q, window := toldAnew(tl); longest == 0 && !paced && q >= least && q <= most {
+	if q, window := toldAnew(tl, cost); longest == 0 && !paced && q >= least && q <= most {
 		return q, window
 	}
 	return quota, longest
@@ -84,7 +84,7 @@ func ToldLimit(tl *timeline.Timeline, least, quota, most int64, paced bool) (int
 // toldAnew is the quota that the first answer states, and when it is to come back, if only that request has
 // used it. A window that it began is as long. The fields are in whole seconds of a clock that may be another
 // second's, so it is the roundest time near it. Both are 0 for other answers.
-func toldAnew(tl *timeline.Timeline) (int64, time.Duration) {
+func toldAnew(tl *timeline.Timeline, cost int64) (int64, time.Duration) {
 	if len(tl.Observations) == 0 {
 		return 0, 0
 	}
@@ -96,8 +96,7 @@ func toldAnew(tl *timeline.Timeline) (int64, time.Duration) {
 			at = date
 		}
 	}
-	quotas, _ := headers.Quotas(o.Fields.Get, at)
-	for _, q := range quotas {
+	for _, q := range stated(o, at, cost) {
 		if q.HasLimit && q.HasRemaining && q.Remaining == q.Limit-1 && q.HasReset && q.Reset > off {
 			return q.Limit, Roundest(q.Reset-off, q.Reset+off)
 		}
@@ -106,11 +105,10 @@ func toldAnew(tl *timeline.Timeline) (int64, time.Duration) {
 }
 
 // toldQuotas are the quotas that the first denial states; may be empty.
-func toldQuotas(tl *timeline.Timeline) []headers.Quota {
+func toldQuotas(tl *timeline.Timeline, cost int64) []headers.Quota {
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
-			quotas, _ := headers.Quotas(o.Fields.Get, tl.Header.Started.Add(o.FirstByte))
-			return quotas
+			return stated(o, tl.Header.Started.Add(o.FirstByte), cost)
 		}
 	}
 	return nil

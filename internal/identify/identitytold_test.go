@@ -40,7 +40,7 @@ func TestTheWindowOfANewClientIsTold(t *testing.T) {
 		tl := &timeline.Timeline{Observations: []timeline.Observation{
 			{Outcome: timeline.Allowed, Fields: first},
 			{Outcome: timeline.Denied, Fields: timeline.Fields{field("Ratelimit-Policy", tt.denial)}}}}
-		limit, window := ToldLimit(tl, 21, 60, tt.most, tt.paced)
+		limit, window := ToldLimit(tl, 1, 21, 60, tt.most, tt.paced)
 		if limit != tt.limit || window != tt.window {
 			t.Errorf("%s: got %d in %v, want %d in %v", name, limit, window, tt.limit, tt.window)
 		}

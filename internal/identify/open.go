@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -153,8 +152,7 @@ func (x *search) askQuota(ctx context.Context, p Phase) bool {
 // requests.
 func (w *wire) toldQuota(most int) (out int) {
 	o := &w.tl.Observations[0]
-	quotas, _ := headers.Quotas(o.Fields.Get, w.tl.Header.Started.Add(o.FirstByte))
-	for _, q := range quotas {
+	for _, q := range stated(o, w.tl.Header.Started.Add(o.FirstByte), w.o.Cost) {
 		if n := int(min(q.Limit, int64(most))) + 3; q.HasLimit && n <= most && (out == 0 || n < out) {
 			out = n
 		}

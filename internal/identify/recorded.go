@@ -21,6 +21,12 @@ const mostRecorded = 5000
 // Think, and takes about twice Think. Recordings that tell nothing are Open.
 func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result {
 	tl := together(all)
+	if o.Cost = oneCost(tl); o.Cost > 1 {
+		tl.Observations = slices.Clone(tl.Observations)
+		for i := range tl.Observations {
+			tl.Observations[i].Cost = 1
+		}
+	}
 	o.MaxRequests, o.Every = max(1, len(tl.Observations)), time.Millisecond
 	o.MaxTime = max(tl.End(), time.Second)
 	x := begun(&replay{tl: tl}, o, ctx.Done())
@@ -47,7 +53,7 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 	}
 	res := answer{x}.result().OrElse(queue)
 	res.Recorded = true
-	return res
+	return res.inUnits(o.Cost)
 }
 
 // queuedSo tells whether a queue that is not well known may explain the delays. In a log, most answers take

@@ -13,9 +13,13 @@ import (
 func (c Candidate) Sentence() string {
 	var parts []string
 	for _, p := range c.Limit {
-		parts = append(parts, inWords(p))
+		parts = append(parts, inWords(p, c.Cost > 1 && !p.InFlight()))
 	}
-	return strings.Join(parts, ", and ") + c.margin()
+	s := strings.Join(parts, ", and ")
+	if c.Cost > 1 {
+		s += fmt.Sprintf(", of which each request costs %d", c.Cost)
+	}
+	return s + c.margin()
 }
 
 // margin says between which numbers the measurement leaves c.
@@ -47,17 +51,21 @@ func times(least, most time.Duration) string {
 	return from + ".." + to
 }
 
-// inWords says what a policy admits.
-func inWords(p spec.Policy) string {
+// inWords says what a policy admits, in units or in requests.
+func inWords(p spec.Policy, units bool) string {
 	full, window := p.Full(), lasting(p.Rate.Per)
-	requests := text.Plural(int(full), "request")
+	word := "request"
+	if units {
+		word = "unit"
+	}
+	requests := text.Plural(int(full), word)
 	var s string
 	switch {
 	case p.InFlight():
 		return requests + " in flight at once"
 	case p.Queued():
 		s = fmt.Sprintf("%d per %s, while %s wait", p.Rate.N, window,
-			text.Plural(int(p.Queue), "more request"))
+			text.Plural(int(p.Queue), "more "+word))
 	case p.Fixed() && p.Align == spec.AlignFirst:
 		s = fmt.Sprintf("%s in %s, counted from the first one", requests, amount(p.Rate.Per))
 	case p.Fixed():

@@ -229,8 +229,7 @@ func (x *search) beyonds() (out []beyond) {
 		every /= time.Duration(h.Q2)
 	}
 	every = max(x.pace.every, every*51/50)
-	quotas, _ := headers.Quotas(o.Fields.Get, tl.Header.Started.Add(o.FirstByte))
-	for _, q := range quotas {
+	for _, q := range stated(o, tl.Header.Started.Add(o.FirstByte), x.o.Cost) {
 		known := func(b beyond) bool { return b.quota.Limit == q.Limit && b.quota.Window == q.Window }
 		if !q.HasLimit || q.Limit <= h.Q2 || q.Window <= 2*r.Recovery() || slices.ContainsFunc(out, known) {
 			continue
