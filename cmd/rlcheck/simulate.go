@@ -191,17 +191,14 @@ func (t *try) decide(h timeline.Header, o *timeline.Observation, answer time.Dur
 	x := timeline.Observation{Arrival: o.Arrival, Sent: o.Sent, FirstByte: o.Sent + d.Delay + answer,
 		Answered: true, Outcome: timeline.Denied, Status: 429}
 	x.Seq, x.Cost, x.Done = t.counts.Sent, max(o.Cost, 1), x.FirstByte
-	t.counts.Sent++
-	t.counts.Planned++
-	if t.counts.Denied++; d.Allow {
+	if d.Allow {
 		x.Outcome, x.Status = timeline.Allowed, t.limit.Admission()
 		if t.limit[0].Clears(o.Status) {
 			x.Status = o.Status
 			t.limiter.Clear(o.Partition)
 		}
-		t.counts.Denied--
-		t.counts.Allowed++
 	}
+	t.counts.Add(&x)
 	t.clients.Add(&x)
 	if len(t.kept) < rundir.MostInMemory {
 		t.kept = append(t.kept, x)
