@@ -341,16 +341,10 @@ func openTimeline(name string) (*os.File, error) {
 // timeline.
 func recordedLog(e *cli.Env, in io.Reader, f *checkFlags) (io.Reader, error) {
 	file, is := in.(*os.File)
-	begin := make([]byte, 64)
-	if !is {
+	if !is || !rundir.IsJournal(file) {
 		return in, nil
 	}
-	n, _ := file.ReadAt(begin, 0) // a pipe has no places
-	// A new journal is still empty, and is known by its name.
-	if !timeline.IsJournal(begin[:n]) && filepath.Base(file.Name()) != rundir.JournalName {
-		return in, nil
-	}
-	tl, err := rundir.ReadJournal(file, file.Name())
+	tl, err := rundir.ReadRecording(file.Name())
 	if err != nil {
 		return nil, err
 	}

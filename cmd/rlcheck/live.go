@@ -169,15 +169,10 @@ func (p *livePage) draw() []byte {
 // recording shows a scenario as far as its journal goes. Without one it stays as it was shown last: it has
 // not begun, or it is being judged.
 func (p *livePage) recording(m making) {
-	f, err := os.Open(m.journal)
-	if err != nil {
+	if info, err := os.Stat(m.journal); err != nil || info.Size() > mostDrawn {
 		return
 	}
-	defer f.Close()
-	if info, err := f.Stat(); err != nil || info.Size() > mostDrawn {
-		return
-	}
-	tl, err := rundir.ReadJournal(f, f.Name())
+	tl, err := rundir.ReadRecording(m.journal)
 	if err != nil || len(tl.Observations) == 0 {
 		return
 	}

@@ -3,6 +3,7 @@ package rundir
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"runtime/metrics"
 	"slices"
@@ -188,13 +189,24 @@ func Open(name string) (*os.File, error) {
 	return os.Open(name)
 }
 
-// ReadRecording reads a recording. A long one is in a file.
+// IsJournal tells whether a file is what a killed run has left of a recording. A new one is still empty, and
+// is known by its name.
+func IsJournal(f *os.File) bool {
+	begin := make([]byte, 64)
+	n, _ := f.ReadAt(begin, 0) // a pipe has no places
+	return timeline.IsJournal(begin[:n]) || filepath.Base(f.Name()) == JournalName
+}
+
+// ReadRecording reads a recording, or what a killed run has left of it. A long one is in a file.
 func ReadRecording(name string) (*timeline.Timeline, error) {
 	f, err := Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
+	if IsJournal(f) {
+		return readJournal(f, name)
+	}
 	r, tl := timeline.NewReader(f, name, timeline.ReadOptions{AllowEmpty: true}), &timeline.Timeline{}
 	if tl.Header, err = r.Header(); err != nil {
 		return nil, err

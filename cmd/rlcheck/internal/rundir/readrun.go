@@ -180,26 +180,16 @@ func (m *Manifest) scenario(d *Dir, id string) (*scenario.Scenario, error) {
 // judged, otherwise it goes as far as its journal. path is empty if the run was killed before it had a
 // recording.
 func readCut(d *Dir, id string) (tl *timeline.Timeline, path string, err error) {
-	for _, path := range d.recordings(id) {
+	for _, path := range append(d.recordings(id), d.Of(id, JournalName)) {
 		if tl, err := ReadRecording(path); !errors.Is(err, os.ErrNotExist) {
 			return tl, path, err
 		}
 	}
-	path = d.Of(id, JournalName)
-	f, err := Open(path)
-	if errors.Is(err, os.ErrNotExist) { // killed between the plan and the journal
-		tl, err = ReadJournal(strings.NewReader(""), path)
-		return tl, "", err
-	}
-	if err != nil {
-		return nil, path, err
-	}
-	defer f.Close()
-	tl, err = ReadJournal(f, path)
-	return tl, path, err
+	tl, err = readJournal(strings.NewReader(""), JournalName) // killed between the plan and the journal
+	return tl, "", err
 }
 
-// ReadJournal reads a journal. A long recording is in a file.
-func ReadJournal(r io.Reader, name string) (*timeline.Timeline, error) {
+// readJournal reads a journal. A long recording is in a file.
+func readJournal(r io.Reader, name string) (*timeline.Timeline, error) {
 	return timeline.ReadJournal(r, name, MostInMemory, Spill)
 }
