@@ -9,7 +9,6 @@ import (
 	"net/netip"
 	"net/url"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -426,17 +425,8 @@ func recordingsOf(e *cli.Env, name string) ([]*timeline.Timeline, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		file, err := openTimeline(name)
-		if err != nil {
-			return nil, err
-		}
-		defer file.Close()
 		unsaid := &checkFlags{Changed: func(string) bool { return false }} // or it would be read as a log
-		read := timeline.Read
-		if filepath.Ext(name) == ".csv" {
-			read = timeline.ReadCSV
-		}
-		tl, err := read(file, name, timeline.ReadOptions{Outcome: timeline.StatusOutcome})
+		tl, err := readTimeline(name)
 		return []*timeline.Timeline{tl}, unsaid.OtherFormat(name, err)
 	}
 	r, err := rundir.Read(e, name)

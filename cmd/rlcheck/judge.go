@@ -337,6 +337,19 @@ func openTimeline(name string) (*os.File, error) {
 	return f, nil
 }
 
+// readTimeline reads a whole recording, NDJSON or CSV by its name.
+func readTimeline(name string) (*timeline.Timeline, error) {
+	file, err := openTimeline(name)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	if filepath.Ext(name) == ".csv" {
+		return timeline.ReadCSV(file, name, timeline.ReadOptions{})
+	}
+	return timeline.Read(file, name, timeline.ReadOptions{})
+}
+
 // recordedLog returns what `rlcheck check` reads of a file. For the journal of a killed run, it is a
 // timeline.
 func recordedLog(e *cli.Env, in io.Reader, f *checkFlags) (io.Reader, error) {

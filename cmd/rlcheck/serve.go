@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
+	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
 	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -342,15 +343,11 @@ func listenRecording(e *cli.Env, t *lab.Target, f serveFlags, also ...string) er
 
 // endRecording writes the end of a recording into its header.
 func endRecording(path string, ended time.Duration) error {
-	file, err := os.Open(path)
+	tl, err := rundir.ReadRecording(path)
 	if err != nil {
 		return err
 	}
-	defer file.Close()
-	tl, err := timeline.Read(file, path, timeline.ReadOptions{AllowEmpty: true})
-	if err != nil {
-		return err
-	}
+	defer tl.Close()
 	tl.Header.Ended = ended
 	return cli.StreamFile(path, func(w io.Writer) error { return timeline.Write(w, tl) })
 }

@@ -340,12 +340,7 @@ func readBeside(e *cli.Env, name string) (*result.Run, error) {
 	if !strings.HasSuffix(plain, ".ndjson") {
 		return rundir.Read(e, name)
 	}
-	file, err := openTimeline(name)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	tl, err := timeline.Read(file, name, timeline.ReadOptions{})
+	tl, err := readTimeline(name)
 	if err != nil {
 		return nil, err
 	}

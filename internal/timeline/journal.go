@@ -31,11 +31,8 @@ type JournalWriter struct {
 	// Judged is that of the header.
 	Judged Terms
 
-	w      io.Writer
+	out    Writer
 	redact func(string) string
-	buf    []byte
-	err    error
-	known  fieldTexts
 }
 
 // journalHeader is the first line of a journal.
@@ -67,7 +64,7 @@ func NewJournal(w io.Writer, redact func(string) string) *JournalWriter {
 	if redact == nil {
 		redact = func(text string) string { return text }
 	}
-	return &JournalWriter{w: w, redact: redact}
+	return &JournalWriter{out: Writer{w: w, known: &fieldTexts{}}, redact: redact}
 }
 
 // Begin writes the header line. free is the first number for requests that have none yet.
@@ -82,7 +79,7 @@ func (w *JournalWriter) Begin(h Header, free int) error {
 	j := newHeaderJSON(h)
 	j.Version = journalVersion
 	w.line(journalHeader{j, free})
-	return w.flush()
+	return w.out.Flush()
 }
 
 // Entry adds a request. It counts with the next mark. Its fields must not be changed afterwards.
@@ -101,18 +98,7 @@ func (w *JournalWriter) Entry(e *JournalEntry) {
 			o.Fields[i].Value = v
 		}
 	}
-	start := len(w.buf)
-	w.buf = appendObservation(w.buf, &o, &w.known)
-	if e.Open > 0 {
-		w.buf = fmt.Appendf(w.buf[:len(w.buf)-1], `,"open":%d}`, e.Open)
-	}
-	w.buf = append(w.buf, '\n')
-	if len(w.buf)-start > MaxLine {
-		w.buf = w.buf[:start] // the final file refuses it and says so
-	}
-	if len(w.buf) >= flushAt {
-		_ = w.flush() // the mark returns it
-	}
+	_ = w.out.add(&o, e.Open) // the mark returns its error, and the final file says that a line is too long
 }
 
 // Mark writes what was added, and then that nothing is missing before an instant. An error is final.
@@ -122,7 +108,7 @@ func (w *JournalWriter) Mark(m JournalMark) error {
 	}
 	m.Notes = w.texts(m.Notes)
 	w.line(m)
-	return w.flush()
+	return w.out.Flush()
 }
 
 func (w *JournalWriter) texts(all []string) []string {
@@ -135,17 +121,8 @@ func (w *JournalWriter) texts(all []string) []string {
 
 func (w *JournalWriter) line(v any) {
 	line, err := jsonLine(v)
-	if err != nil && w.err == nil {
-		w.err = fmt.Errorf("timeline: journal: %w", err)
+	if err != nil && w.out.err == nil {
+		w.out.err = fmt.Errorf("timeline: journal: %w", err)
 	}
-	w.buf = append(w.buf, line...)
-}
-
-// flush writes out what is buffered.
-func (w *JournalWriter) flush() error {
-	if w.err == nil {
-		_, w.err = w.w.Write(w.buf)
-	}
-	w.buf = w.buf[:0]
-	return w.err
+	w.out.buf = append(w.out.buf, line...)
 }

@@ -74,16 +74,26 @@ func (w *Writer) Observe(o *Observation) error {
 	if flaw := flaw(o, w.prev); flaw != "" {
 		return fmt.Errorf("timeline: observation %d: %s", o.Seq, flaw)
 	}
+	err := w.add(o, 0)
+	if err == nil {
+		w.prev = o.Sent
+		w.n++
+	}
+	return err
+}
+
+// add appends the line of an observation. open is its number in a journal; 0: it has none.
+func (w *Writer) add(o *Observation, open int) error {
 	start := len(w.buf)
 	w.buf = appendObservation(w.buf, o, w.known)
+	if open > 0 {
+		w.buf = fmt.Appendf(w.buf[:len(w.buf)-1], `,"open":%d}`, open)
+	}
 	if size := len(w.buf) - start; size > MaxLine {
 		w.buf = w.buf[:start]
 		return fmt.Errorf("timeline: observation %d: %d bytes: a line has at most %d", o.Seq, size, MaxLine)
 	}
-	w.buf = append(w.buf, '\n')
-	w.prev = o.Sent
-	w.n++
-	if len(w.buf) >= flushAt {
+	if w.buf = append(w.buf, '\n'); len(w.buf) >= flushAt {
 		return w.Flush()
 	}
 	return nil
