@@ -82,6 +82,21 @@ var moreWriters = map[string]struct {
 		return fmt.Sprintf(`{"metric":"http_req_duration","type":"Point","data":{"time":"%s","value":%f,"tags":{"status":"%d"}}}`,
 			r.ended.Format(time.RFC3339Nano), r.ended.Sub(r.began).Seconds()*1000, r.status)
 	}},
+	"k6-csv": {Options{Format: K6}, func(r request, _ *rand.Rand) string {
+		return fmt.Sprintf(`http_req_duration,%d,%f,GET,%d,http://a`, r.ended.Unix(),
+			r.ended.Sub(r.began).Seconds()*1000, r.status)
+	}},
+	"oha": {Options{Format: Oha}, func(r request, rng *rand.Rand) string {
+		start := r.began.Sub(time.Date(2026, 11, 20, 10, 59, 0, 0, time.UTC))
+		return fmt.Sprintf(`%.9f,0,0,%.9f,%.9f,11,%d`, start.Seconds(), r.decided.Sub(r.began).Seconds(),
+			r.ended.Sub(r.began).Seconds(), r.status)
+	}},
+}
+
+// titles are the first lines of recordings whose first line names the values.
+var titles = map[string]string{
+	"k6-csv": "metric_name,timestamp,metric_value,method,status,url",
+	"oha":    "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status",
 }
 
 func clf(t time.Time) string { return t.UTC().Format("02/Jan/2006:15:04:05 -0700") }
@@ -239,6 +254,9 @@ func attacked(t *testing.T, limit string, server string, mishap, envelope int, r
 			}
 			return e.line(s)
 		})
+	}
+	if title := titles[server]; title != "" {
+		lines = append(wrapEach([]string{title}, e.line), lines...)
 	}
 	name := fmt.Sprintf("%s, %s, %s, wrapped before %t", server, m.name, e.name, before)
 	a := attack{name, nil, w.o, m.lossless}
