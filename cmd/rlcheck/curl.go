@@ -169,7 +169,7 @@ func (p *curlParser) unset(name, value string) { _ = p.set(name, value) }
 
 // ownFields are fields about the connection or the length of the message, which rlcheck sets itself.
 var ownFields = []string{"accept-encoding", "connection", "content-length", "keep-alive", "proxy-connection",
-	"te", "trailer", "transfer-encoding", "upgrade"}
+	"te", "trailer", "transfer-encoding"}
 
 // field reads a header field.
 func (p *curlParser) field(_, text string) error {

@@ -84,6 +84,24 @@ var polite = map[string]func(limiter http.Handler) http.Handler{
 			h.ServeHTTP(w, r)
 		})
 	},
+	// websocket answers with 101 where the limiter admits, and says nothing more.
+	"websocket": func(h http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			rec := httptest.NewRecorder()
+			if h.ServeHTTP(rec, r); rec.Code != http.StatusOK || r.Header.Get("Upgrade") != "websocket" {
+				w.WriteHeader(rec.Code)
+				return
+			}
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			_, _ = io.WriteString(c, "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n"+
+				"Connection: Upgrade\r\n\r\n")
+			_, _ = io.Copy(io.Discard, c) // until the client closes it
+			_ = c.Close()
+		})
+	},
 	"redirects": func(http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Location", "http://192.0.2.1/elsewhere")

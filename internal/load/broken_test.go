@@ -102,7 +102,7 @@ func TestBrokenTargetsAreObserved(t *testing.T) {
 				t.Errorf("got status %d, error %q, answered %v, want %d, %q; notes %q", o.Status, o.Error,
 					o.Answered, tt.status, tt.word, tl.Header.Notes)
 			}
-			if want := transport.Classify(tt.status); o.Outcome != want {
+			if want := timeline.StatusOutcome(tt.status); o.Outcome != want {
 				t.Errorf("got %v, want %v", o.Outcome, want)
 			}
 			if o.Answered && (o.Done == 0) != tt.undone {

@@ -90,7 +90,7 @@ func FuzzResponse(f *testing.F) {
 		}
 		for _, m := range statusLine.FindAllSubmatch(answer, -1) {
 			if status := int(m[1][0]-'0')*100 + int(m[1][1]-'0')*10 + int(m[1][2]-'0'); status == got.Status {
-				if want := transport.Classify(status); got.Outcome != want {
+				if want := timeline.StatusOutcome(status); got.Outcome != want {
 					t.Errorf("status %d: got %v, want %v", status, got.Outcome, want)
 				}
 				return
@@ -176,7 +176,7 @@ func FuzzResponseOfHTTP2(f *testing.F) {
 			t.Errorf("got %+v", got)
 		}
 		page := grpc && got.Status == http.StatusOK && got.Outcome == timeline.Unknown // it was not gRPC
-		if want := transport.Classify(got.Status); got.Outcome != want && !page {
+		if want := timeline.StatusOutcome(got.Status); got.Outcome != want && !page {
 			t.Errorf("status %d: got %v, want %v", got.Status, got.Outcome, want)
 		}
 	})

@@ -139,7 +139,7 @@ func parseURL(s string) (string, string, string) {
 }
 
 // notForFiles are the header fields that the generator writes itself.
-var notForFiles = []string{"connection", "content-length", "transfer-encoding", "upgrade", "te", "trailer",
+var notForFiles = []string{"connection", "content-length", "transfer-encoding", "te", "trailer",
 	"keep-alive", "proxy-connection"}
 
 // headerKind is the kind of header fields: a mapping of names to values, both as HTTP allows them.

@@ -21,11 +21,11 @@ type ReadOptions struct {
 	Columns map[string]string
 }
 
-// StatusOutcome returns the outcome of a status by itself: 2xx and 3xx are Allowed, 429 is Denied, all else
-// is Unknown.
+// StatusOutcome returns the outcome of a status by itself: 2xx, 3xx and 101 are Allowed, 429 is Denied, all
+// else is Unknown. 101 begins what was asked for, such as a WebSocket.
 func StatusOutcome(status int) Outcome {
 	switch {
-	case status >= 200 && status < 400:
+	case status >= 200 && status < 400, status == 101:
 		return Allowed
 	case status == 429:
 		return Denied

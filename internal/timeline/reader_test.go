@@ -55,7 +55,7 @@ func TestTheOutcomeOfAStatusIsAnOption(t *testing.T) {
 }
 
 func TestStatusOutcome(t *testing.T) {
-	for status, want := range map[int]Outcome{0: Unknown, 100: Unknown,
+	for status, want := range map[int]Outcome{0: Unknown, 100: Unknown, 101: Allowed, 102: Unknown,
 		199: Unknown, 200: Allowed,
 		399: Allowed, 400: Unknown,
 		428: Unknown, 429: Denied, 430: Unknown, 503: Unknown} {

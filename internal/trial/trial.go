@@ -348,7 +348,8 @@ func classifier(allowed, denied []int) func(int) timeline.Outcome {
 		switch {
 		case slices.Contains(denied, status):
 			return timeline.Denied
-		case slices.Contains(allowed, status), len(allowed) == 0 && status >= 200 && status < 400:
+		case slices.Contains(allowed, status),
+			len(allowed) == 0 && timeline.StatusOutcome(status) == timeline.Allowed:
 			return timeline.Allowed
 		default:
 			return timeline.Unknown

@@ -85,6 +85,9 @@ func newRequest(o *Options, w Wish) *MessageRequest {
 	if o.PastCaches != "" && header.Get("Cache-Control") == "" {
 		m.add("Cache-Control", "no-cache")
 	}
+	if header.Get("Upgrade") != "" { // such as a WebSocket, which is closed once the answer has come
+		m.add("Connection", "Upgrade")
+	}
 	if cost := v.cost(w.Cost / max(o.Each, 1)); o.CostHeader != "" && cost != "" {
 		m.add(o.CostHeader, cost)
 	}
@@ -199,7 +202,7 @@ func (m *message) streamed(scheme string, body []byte) *http2.Request {
 		switch name := strings.ToLower(f[0]); name {
 		case "host":
 			r.Fields[3].Value = f[1]
-		case "connection", "keep-alive", "proxy-connection":
+		case "connection", "keep-alive", "proxy-connection", "upgrade":
 		default:
 			r.Fields = append(r.Fields, http2.Field{Name: name, Value: f[1]})
 		}
@@ -248,7 +251,7 @@ func CheckName(name string) error {
 		return fmt.Errorf("name %q: a field name is made of letters, digits and !#$%%&'*+-.^_`|~", name)
 	}
 	switch http.CanonicalHeaderKey(name) {
-	case "Content-Length", "Transfer-Encoding", "Trailer", "Te", "Upgrade":
+	case "Content-Length", "Transfer-Encoding", "Trailer", "Te":
 		return fmt.Errorf("name %q: rlcheck frames the message itself (leave it out)", name)
 	}
 	return nil

@@ -63,8 +63,7 @@ type Options struct {
 	// Proxy is an HTTP proxy, http://[USER:PASSWORD@]HOST[:PORT]; nil for none. Requests for https or over
 	// HTTP/2 go through a tunnel (CONNECT). The environment is never asked for a proxy.
 	Proxy *url.URL
-	// Classify turns a status into an outcome. By default 2xx and 3xx are allowed, 429 is denied, and all
-	// others are unknown.
+	// Classify turns a status into an outcome. nil: timeline.StatusOutcome.
 	Classify func(status int) timeline.Outcome
 	// DeniedField makes an admission with this field a denial: NAME, or NAME: VALUE; "" for none.
 	DeniedField string
@@ -156,7 +155,7 @@ func (o Options) Complete() (*Options, error) {
 		o.Families = &Families{}
 	}
 	if o.Classify == nil {
-		o.Classify = Classify
+		o.Classify = timeline.StatusOutcome
 	}
 	if o.Record == nil {
 		o.Record = recorded
@@ -257,18 +256,6 @@ func checkURL(what string, u *url.URL) error {
 		return fmt.Errorf("%s %q: white space is escaped in a url (write %%20)", what, u.Redacted())
 	}
 	return nil
-}
-
-// Classify is the default of Options.Classify.
-func Classify(status int) timeline.Outcome {
-	switch {
-	case status >= 200 && status < 400:
-		return timeline.Allowed
-	case status == http.StatusTooManyRequests:
-		return timeline.Denied
-	default:
-		return timeline.Unknown
-	}
 }
 
 // recorded is the default of Options.Record.
