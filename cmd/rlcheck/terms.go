@@ -86,7 +86,8 @@ func (f *checkFlags) options(t timeline.Terms) check.Options {
 	if other || f.Changed("exact-burst") || f.Changed("burst-resolution") {
 		o.Resolution.BurstExact, o.Resolution.Burst = f.exactBurst, f.burst
 	}
-	if each := f.Log.each(); each > 1 && o.Resolution.BurstExact { // quotas less than a request apart look alike
+	// Quotas less than a request apart look alike.
+	if each := f.Log.each(); each > 1 && o.Resolution.BurstExact {
 		limit, _ := spec.Parse(f.Limit)
 		o.Resolution.BurstExact = false
 		o.Resolution.Burst = (float64(each) - 0.5) / float64(max(1, limit.Full()))
