@@ -90,22 +90,24 @@ func (j *headerJSON) flaw() (what, why string) {
 			return "started " + excerpt(j.Started), "a time as in RFC 3339 is needed"
 		}
 	}
-	for _, x := range []struct {
-		name string
-		v    int64
-	}{{"wall_error_ns", int64(j.WallError)}, {"clock_error_ns", int64(j.ClockError)},
-		{"drift_ppm", j.DriftPPM}, {"tick_ns", int64(j.Tick)}, {"ended_ns", int64(j.Ended)},
-		{"complete_from_ns", int64(j.CompleteFrom)}, {"complete_until_ns", int64(j.CompleteUntil)},
-		{"unsent", int64(j.Unsent)}, {"lost", int64(j.Lost)}} {
-		if x.v < 0 {
-			return fmt.Sprintf("%s %d", x.name, x.v), "the value may not be negative"
-		}
+	if what, why = negative(j); what != "" {
+		return what, why
 	}
 	if j.DriftPPM > MaxDriftPPM {
 		return fmt.Sprintf("drift_ppm %d", j.DriftPPM), fmt.Sprintf("the value is at most %d, a tenth",
 			MaxDriftPPM)
 	}
 	return j.Judged.flaw()
+}
+
+// negative names the first whole number of a line that is negative. Empty: there is none.
+func negative(line any) (what, why string) {
+	for _, p := range placesOf(reflect.ValueOf(line).Elem()) {
+		if v := reflect.ValueOf(p.to).Elem(); v.CanInt() && v.Int() < 0 {
+			return fmt.Sprintf("%s %d", p.name, v.Int()), "the value may not be negative"
+		}
+	}
+	return "", ""
 }
 
 // header returns the header of values without a flaw.

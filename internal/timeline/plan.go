@@ -68,15 +68,8 @@ func (j *phaseLine) flaw() (what, why string) {
 	if !slices.Contains(aims, j.Aim) {
 		return "aim " + excerpt(j.Aim), fmt.Sprintf("the aims are %q", aims[1:])
 	}
-	for _, x := range []struct {
-		name string
-		v    int64
-	}{{"arrivals", int64(j.Count)}, {"duration_ns", int64(j.Duration)}, {"clients", int64(j.Clients)},
-		{"requests", int64(j.Requests)}, {"cost", j.Cost}, {"window_ns", int64(j.Window)},
-		{"probe_requests", int64(j.ProbeRequests)}} {
-		if x.v < 0 {
-			return fmt.Sprintf("%s %d", x.name, x.v), "the value may not be negative"
-		}
+	if what, why = negative(j); what != "" {
+		return what, why
 	}
 	for _, name := range j.Partitions {
 		if !soundName(name) {

@@ -3,10 +3,12 @@ package rundir
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime/debug"
 	"sync"
 
+	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -70,7 +72,9 @@ func (k *Recording) Recorded(tl *timeline.Timeline) (over func()) {
 	var keeping sync.WaitGroup
 	keep := func() {
 		k.whole(tl)
-		k.Errs = append(k.Errs, k.dir.keepLatency(k.id, tl, tl.Header.Started))
+		k.Errs = append(k.Errs, k.dir.Keep(k.id, "latency.hlog", func(w io.Writer) error {
+			return report.WriteHistogram(w, tl, tl.Header.Started)
+		}))
 	}
 	if tl.Spool != nil {
 		keeping.Go(keep)

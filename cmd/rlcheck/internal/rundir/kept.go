@@ -77,21 +77,15 @@ func (k *Kept) Keep(o *timeline.Observation) {
 	case !k.Whole:
 		k.Observations = nil
 	default:
-		k.toFile()
+		if k.Spool == nil {
+			k.Spool = timeline.NewSpool(Spill)
+			for i := range k.Observations {
+				k.Spool.Add(&k.Observations[i])
+			}
+			k.Observations = nil
+		}
 		k.Spool.Add(o)
 	}
-}
-
-// toFile moves what is in memory into a file.
-func (k *Kept) toFile() {
-	if k.Spool != nil {
-		return
-	}
-	k.Spool = timeline.NewSpool(Spill)
-	for i := range k.Observations {
-		k.Spool.Add(&k.Observations[i])
-	}
-	k.Observations = nil
 }
 
 // Around reads a recording again that was not kept, for the requests around its first findings.
@@ -165,12 +159,9 @@ func Shorten(s *result.Scenario) {
 	if tl == nil || tl.Spool == nil {
 		return
 	}
-	k := Kept{N: tl.Spool.N}
+	k := Kept{N: tl.Spool.N, Spool: tl.Spool}
 	if s.Judgement != nil {
-		_ = k.Around(s.Judgement, func(take func(*timeline.Observation) bool) error {
-			tl.Spool.Each(take)
-			return nil
-		})
+		_ = k.Around(s.Judgement, nil) // a spool can be read again
 	}
 	s.Timeline = &timeline.Timeline{Header: tl.Header, Observations: k.Observations, Spool: tl.Spool}
 	s.Excerpt = k.Excerpt()

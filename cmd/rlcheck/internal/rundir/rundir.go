@@ -171,12 +171,6 @@ func (d *Dir) KeepSoFar(r *result.Run, strict bool) error {
 	})
 }
 
-// keepLatency keeps the latency log of a scenario.
-func (d *Dir) keepLatency(id string, tl *timeline.Timeline, started time.Time) error {
-	return d.Keep(id, "latency.hlog",
-		func(w io.Writer) error { return report.WriteHistogram(w, tl, started) })
-}
-
 // recordings returns the paths that a recording of a scenario may have.
 func (d *Dir) recordings(id string) []string {
 	name := d.Of(id, TimelineName)
