@@ -96,41 +96,35 @@ func (c *cursor) next() byte {
 
 // value reads any value and returns its text.
 func (c *cursor) value() []byte {
-	c.space()
+	quoted := c.next() == '"'
 	start := c.at
-	if c.form = c.usual(); c.broken || c.form != other {
-		return c.text[start:c.at:c.at]
-	}
-	var raw json.RawMessage
-	if c.next() == '"' {
-		c.at = stringEnd(c.text, c.at)
-		raw = c.text[start:c.at:c.at]
-		c.broken = !json.Valid(raw)
-		return raw
-	}
-	d := json.NewDecoder(bytes.NewReader(c.text[start:]))
-	c.broken = d.Decode(&raw) != nil
-	c.at += int(d.InputOffset())
-	return raw
-}
-
-// usual passes over a plain string or a whole number, as most values are. Otherwise it stays where it is.
-func (c *cursor) usual() form {
-	start := c.at
-	if start < len(c.text) && c.text[start] == '"' {
+	c.form = other
+	switch {
+	case c.broken:
+		return nil
+	case quoted:
 		for c.at++; c.at < len(c.text) && plainByte[c.text[c.at]]; {
 			c.at++
 		}
 		if c.at < len(c.text) && c.text[c.at] == '"' {
 			c.at++
-			return plain
+			c.form = plain
+			return c.text[start:c.at:c.at]
 		}
-	} else if v, ok := c.integer(); ok && (c.at == len(c.text) || endsValue(c.text[c.at])) {
-		c.number = v
-		return whole
+		c.at = stringEnd(c.text, c.at-1)
+		raw := c.text[start:c.at:c.at]
+		c.broken = !json.Valid(raw)
+		return raw
 	}
-	c.at = start
-	return other
+	if v, ok := c.integer(); ok && (c.at == len(c.text) || endsValue(c.text[c.at])) {
+		c.form, c.number = whole, v
+		return c.text[start:c.at:c.at]
+	}
+	var raw json.RawMessage
+	d := json.NewDecoder(bytes.NewReader(c.text[start:]))
+	c.broken = d.Decode(&raw) != nil
+	c.at = start + int(d.InputOffset())
+	return raw
 }
 
 // more tells whether an object has a member number k, which is then the next. It passes over what stands
@@ -171,7 +165,7 @@ func (c *cursor) unquoted(raw []byte) []byte {
 	return []byte(text)
 }
 
-// stringEnd returns the place after the string at i, or the end of the text.
+// stringEnd returns the place after the string that goes on behind i, or the end of the text.
 func stringEnd(text []byte, i int) int {
 	for i++; i < len(text) && text[i] != '"'; i++ {
 		if text[i] == '\\' {
@@ -209,8 +203,9 @@ func objectMembers(object []byte) (all []member) {
 
 // interner keeps one copy of each text that repeats: names of partitions and phases, header fields.
 type interner struct {
-	last string
-	all  map[string]string
+	// recent has some of the last texts, each at a place that its bytes give. It saves a look-up in all.
+	recent [64]string
+	all    map[string]string
 	// escaped has the texts of JSON strings with escapes, by these strings.
 	escaped map[string]string
 	size    int
@@ -224,19 +219,20 @@ const (
 )
 
 func (t *interner) get(text []byte) string {
-	if string(text) == t.last {
-		return t.last
-	}
-	if len(text) > maxInterned {
+	n := len(text)
+	if n == 0 || n > maxInterned {
 		return string(text)
 	}
-	s, known := t.all[string(text)]
-	if !known {
-		s = string(text)
-		t.keep(&t.all, s, s)
+	recent := &t.recent[(uint(n)+7*uint(text[0])+uint(text[n-1]))%uint(len(t.recent))]
+	if string(text) != *recent {
+		s, known := t.all[string(text)]
+		if !known {
+			s = string(text)
+			t.keep(&t.all, s, s)
+		}
+		*recent = s
 	}
-	t.last = s
-	return s
+	return *recent
 }
 
 // unquote returns what the last value of c means, which is the string raw. It looks up one with escapes by
