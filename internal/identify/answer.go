@@ -210,7 +210,7 @@ func (x answer) whyOpen(res *Result) string {
 // named tells whether what is left may be named.
 func (x answer) named() bool {
 	if len(x.ticked) > 0 {
-		return x.made[usualName] > 1
+		return x.made[usualName] > 1 && (x.made[steadyName] > 0 || x.ticked[0].Limit[0].Rate.N == 1)
 	}
 	return len(x.regions) > 0 && x.settled(x.regions) || x.made[usualName] > 0 && x.coarse(x.regions)
 }

@@ -242,7 +242,7 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 		again = x.tick(ctx)
 		return again, !again
 	}
-	again = x.usualExperiment(ctx, x.doubts()) || x.overrun(ctx)
+	again = x.steady(ctx) || x.usualExperiment(ctx, x.doubts()) || x.overrun(ctx)
 	return again, !again
 }
 

@@ -137,7 +137,7 @@ func (x *search) tick(ctx context.Context) bool {
 		return false
 	}
 	x.regions = nil // usual kinds were only doubtful
-	return x.usualExperiment(ctx, most)
+	return x.steady(ctx) || x.usualExperiment(ctx, most)
 }
 
 // BySeconds tells whether one clock of whole seconds explains a recording, wherever its seconds begin. With

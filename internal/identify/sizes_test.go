@@ -340,3 +340,36 @@ func TestAFastQueueIsNamedExactly(t *testing.T) {
 		s.add(t, limit, asked(t, limit, 296, false, 236, 100*time.Microsecond))
 	})
 }
+
+// TestBansAreNotNamedWrongly: bans are no kind that is asked, and a limiter that bans gets no other name. A
+// ban that is shorter than what is measured of a window is not seen.
+func TestBansAreNotNamedWrongly(t *testing.T) {
+	n := uint64(6)
+	if testing.Short() {
+		n = 2
+	} else if os.Getenv("RLCHECK_SOAK") != "" {
+		n = 200
+	}
+	for _, seed := range seeds(n) {
+		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
+			t.Parallel()
+			r := rand.New(rand.NewPCG(seed, 1))
+			window := pick(r, "1s", "1s", "2s", "5s", "1m")
+			text := fmt.Sprintf("%s,rate=%d/%s", pick(r, "sliding-window-log", "fixed-window",
+				"fixed-window,align=first", "sliding-window-counter"), 2+r.IntN(40), window)
+			if r.IntN(4) == 0 {
+				text = fmt.Sprintf("token-bucket,rate=%d/s,burst=%d", 1+r.IntN(30), 2+r.IntN(40))
+			}
+			limit, err := spec.Parse(text + ",ban=" + pick(r, window, window, "3s", "1m"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			synctest.Test(t, func(t *testing.T) {
+				res := asked(t, limit, seed, false, int(12*limit[0].Full()+200), 100*time.Microsecond)
+				if t.Logf("%s: %s", limit, res.Summary()); res.Verdict == identify.Identified {
+					t.Errorf("%s: got the name %s", limit, res.Summary())
+				}
+			})
+		})
+	}
+}

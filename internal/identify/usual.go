@@ -31,9 +31,9 @@ const (
 )
 
 // doubts is how many usual experiments must be explained: some, since nothing else shows what a long silence
-// does, one less after several whole quotas. All must be where the window may be one of a clock of whole
-// seconds, or is none that people would write. Windows that begin anywhere explain much, so there the time
-// must be one that people configure.
+// does, one less after several whole quotas or a steady load. All must be where the window may be one of a
+// clock of whole seconds, or is none that people would write. Windows that begin anywhere explain much, so
+// there the time must be one that people configure.
 func (x *search) doubts() int {
 	const from, to = 500 * time.Millisecond, 30 * time.Second
 	for _, r := range x.regions {
@@ -50,7 +50,7 @@ func (x *search) doubts() int {
 	case (answer{x}).regained() >= confirming:
 		return confirming - 1
 	}
-	return confirming
+	return confirming - x.made[steadyName]
 }
 
 // inStep tells whether units of the bucket that is left come back about as fast as requests were sent. Then
@@ -162,6 +162,42 @@ func (x *search) usualExperiment(ctx context.Context, most int) bool {
 	}
 	return x.send(ctx, Phase{Name: "quota-after-" + Brief(rest), Rest: rest,
 		Requests: spends + 3, Every: x.pace.every, Denials: 2})
+}
+
+// steadyName is the experiment that no silence interrupts.
+const steadyName = "steady"
+
+// steady sends evenly for longer than the window of the limit that is left. It reports false where that was
+// done, or exceeds the budget. A limiter that bans answers bursts as one with another window does:
+//
+//	3 a second, 1m banned   a a a d ............ a a a d     as 3 a minute would
+//	twice 3 a minute        a     a     a     a              but not here
+//
+// Twice the rate uses up the quota, unless the true window is shorter. A window that admissions start anew is
+// asked at two thirds of its rate, which every other window admits for ever.
+func (x *search) steady(ctx context.Context) bool {
+	const most = 1000 // a larger quota takes the judge too long
+	var p spec.Policy
+	switch likely := x.likely(); {
+	case len(likely) > 0 && !likely[0].Kind.Paced:
+		p = likely[0].Kind.Policy(likely[0].Hull().Point())
+	case len(likely) == 0 && len(x.ticked) > 0:
+		p = x.ticked[0].Limit[0]
+	}
+	quota := p.Rate.N
+	if quota < 2 || quota > most || x.made[steadyName] > 0 || x.recorded() {
+		return false
+	}
+	e := Phase{Name: steadyName, Rest: x.rest(p.Recovery(), x.s.Now()), Requests: int(2*quota) + 4,
+		Every: max(x.pace.every, p.Rate.Per/time.Duration(2*quota))}
+	if p.Refreshes() {
+		e.Requests, e.Every = int(quota)+3, p.Rate.Per*3/time.Duration(2*quota)
+	}
+	if e.Requests > x.spare() || x.s.Now()+e.Rest+time.Duration(e.Requests)*e.Every > x.sendUntil() {
+		return false
+	}
+	x.made[steadyName]++
+	return x.send(ctx, e)
 }
 
 // overrunName is the phase that reaches a limit which answers state beside the found one: 1000 an hour beside
