@@ -100,6 +100,17 @@ func TestManyFieldsDoNotOverwriteThoseOfOthers(t *testing.T) {
 	same(t, got, tl)
 }
 
+// TestATextIsNotTakenForAnotherOne: a text that was read before may be to the letter what another string, with
+// its quotes and escapes, is in the file.
+func TestATextIsNotTakenForAnotherOne(t *testing.T) {
+	const file = `{"sent_ns":1,"status":200,"partition":"\"\\u0041\""}` + "\n" +
+		`{"sent_ns":2,"status":200,"fields":{"X":"\u0041"}}`
+	got := mustRead(t, []byte(file)).Observations
+	if v, _ := got[1].Fields.Get("X"); got[0].Partition != `"\u0041"` || v != "A" {
+		t.Errorf("got partition %s and field %s", got[0].Partition, v)
+	}
+}
+
 func TestTheHeaderCanBeReadAtAnyTime(t *testing.T) {
 	tl := benchTimeline(3)
 	text := mustWrite(t, tl)
