@@ -167,7 +167,7 @@ func (r *rowReader) fieldsCell(cell []byte, o *Observation) {
 	if r.cursor = (cursor{text: cell}); json.Valid(cell) && cell[0] == '{' {
 		r.takeFields(o)
 	} else if json.Valid(cell) {
-		r.set(memberFields, cell, o)
+		r.set(memberFields, nil, cell, o)
 	} else {
 		r.add("fields "+excerpt(cell), "a JSON object of header fields is needed", "")
 	}

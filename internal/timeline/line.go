@@ -97,20 +97,20 @@ func (r *Reader) takeMember(m memberSet, name []byte, o *Observation) {
 	default:
 		if r.had |= m; r.cursor.form != other || string(raw) != "null" {
 			r.seen |= m
-			r.set(m, raw, o)
+			r.set(m, name, raw, o)
 		}
 	}
 }
 
 // set sets a member to the last value, which is neither null nor an object of fields.
-func (r *Reader) set(m memberSet, raw []byte, o *Observation) {
+func (r *Reader) set(m memberSet, name, raw []byte, o *Observation) {
 	switch {
 	case m&memberIntegers != 0:
 		v := r.cursor.number
 		if r.cursor.form != whole {
 			var why, mend string
 			if v, why, mend = parseInteger(string(raw)); why != "" {
-				r.add(member{nameOf(m), raw}.String(), why, mend)
+				r.add(member{string(name), raw}.String(), why, mend)
 				return
 			}
 		}
@@ -118,9 +118,9 @@ func (r *Reader) set(m memberSet, raw []byte, o *Observation) {
 	case m == memberFields:
 		r.add("fields "+excerpt(raw), "an object of header fields is needed", "")
 	case m == memberOrigin:
-		r.memberInto(member{nameOf(m), raw}, &o.Origin, "true or false is needed")
+		r.memberInto(member{string(name), raw}, &o.Origin, "true or false is needed")
 	case raw[0] != '"':
-		r.add(member{nameOf(m), raw}.String(), "a string is needed", "")
+		r.add(member{string(name), raw}.String(), "a string is needed", "")
 	default:
 		r.setText(o, m, r.cursor.unquoted(raw))
 	}

@@ -100,6 +100,17 @@ func TestManyFieldsDoNotOverwriteThoseOfOthers(t *testing.T) {
 	same(t, got, tl)
 }
 
+// TestAProblemNamesTheMemberAsTheFileDoes: a value that cannot be read is shown with the name that the file
+// has for its member.
+func TestAProblemNamesTheMemberAsTheFileDoes(t *testing.T) {
+	_, err := Read(strings.NewReader(`{"start":"x","status":200,"key":7}`), "f",
+		ReadOptions{Columns: map[string]string{"sent_ns": "start", "partition": "key"}})
+	const want = "f:1: start \"x\": a number is needed\nf:1: key 7: a string is needed"
+	if err == nil || !strings.HasPrefix(err.Error(), want) {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 // TestATextIsNotTakenForAnotherOne: a text that was read before may be to the letter what another string, with
 // its quotes and escapes, is in the file.
 func TestATextIsNotTakenForAnotherOne(t *testing.T) {
