@@ -84,15 +84,17 @@ func (c *config) overTheWire(t *testing.T, endpoint string) (out []shown) {
 func over(all []shown) bool { return len(all) > 0 && all[len(all)-1].verdict == failed }
 
 // together lets scenarios pass that lack a measurement which the others have, as the command does. One of
-// several limits denies requests before they reach another, so few scenarios alone measure all limits.
+// several limits denies requests before they reach another, so few scenarios alone measure all limits. Two that
+// no value of a declared range explains fail.
 func (c *config) together(all []shown) []shown {
-	var of []result.Scenario
+	var run result.Run
 	for _, x := range all {
 		if x.of != nil {
-			of = append(of, *x.of)
+			run.Scenarios = append(run.Scenarios, *x.of)
 		}
 	}
-	_, of = trial.Together(of)
+	run.Policy, run.Scenarios = trial.Together(run.Scenarios)
+	of := run.Scenarios
 	for i := range all {
 		if all[i].of == nil {
 			continue
@@ -101,6 +103,10 @@ func (c *config) together(all []shown) []shown {
 			all[i] = c.weigh(&of[0], "")
 		}
 		of = of[1:]
+	}
+	if run.Contradicted(c.strict) {
+		text := "FAIL  " + run.Policy.Contradiction.Text
+		all = append(all, shown{id: "together", verdict: failed, text: text})
 	}
 	return all
 }

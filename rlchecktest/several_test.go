@@ -96,3 +96,43 @@ func TestSeveralLimits(t *testing.T) {
 		}
 	}
 }
+
+// TestOneScenarioOfSeveralLimits: alone, a scenario that does not reach a limit says which ones do.
+func TestOneScenarioOfSeveralLimits(t *testing.T) {
+	const text = "token-bucket,rate=10/1s,burst=20 + fixed-window,rate=100/1m,align=first"
+	limit, err := spec.Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := worst(see(t, false, keeps(t, limit), text, Only("burst")))
+	if x.verdict != open || !strings.Contains(x.text, "together with sustained") {
+		t.Errorf("%v: %s", x.verdict, x.text)
+	}
+}
+
+// TestScenariosThatContradictEachOther: each value of a range is right, and two of them are no single limiter.
+func TestScenariosThatContradictEachOther(t *testing.T) {
+	parts := map[bool]func() http.Handler{}
+	for first, text := range map[bool]string{true: "token-bucket,rate=10/s,burst=18",
+		false: "token-bucket,rate=10/s,burst=22"} {
+		limit, err := spec.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts[first] = keeps(t, limit)
+	}
+	all := see(t, false, func() http.Handler {
+		small, large := parts[true](), parts[false]()
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if strings.HasPrefix(r.Header.Get("X-Api-Key"), "test-burst") {
+				small.ServeHTTP(w, r)
+				return
+			}
+			large.ServeHTTP(w, r)
+		})
+	}, "token-bucket,rate=10/s,burst=18..22", Only("burst", "concurrent-race"))
+	if x := worst(all); x.id != "together" || x.verdict != failed ||
+		!strings.Contains(x.text, "no burst explains both") {
+		t.Errorf("%s: %v: %s", x.id, x.verdict, x.text)
+	}
+}

@@ -30,7 +30,14 @@ func Together(recorded []result.Scenario) (*result.Policy, []result.Scenario) {
 		}
 	}
 	for i := range out {
-		if why, _ := out[i].Coarse(); Unresolved(&out[i]) && why != "" {
+		if !Unresolved(&out[i]) {
+			continue
+		}
+		why, _ := out[i].Coarse()
+		if len(out[i].Limit) > 1 && near(&out[i]) {
+			why = "another limit denies first here (run it together with sustained and several-limits)"
+		}
+		if why != "" {
 			out[i].Detail += "; " + why
 		}
 	}

@@ -47,11 +47,12 @@ var products = []struct {
 }{
 	{"x-time-rate", "x-time-rate:limit=10,burst=20", "", xTimeRate},
 	{"httprate", "httprate:20,1s",
-		"where its windows begin is not known, so some scenarios are INCONCLUSIVE (too-few)",
-		func() http.Handler {
-			keyed := httprate.WithKeyFuncs(func(r *http.Request) (string, error) { return key(r), nil })
-			return httprate.Limit(20, time.Second, keyed)(ok)
-		}},
+		"a client that waited as long as it was told is denied again, and where its windows begin is not known",
+		func() http.Handler { return httprate.Limit(20, time.Second, keyed)(ok) }},
+	{"httprate with a counter", "httprate:20,1s,limitCounter=redis", "", func() http.Handler {
+		counter := httprate.WithLimitCounter(httprate.NewLocalLimitCounter(time.Second))
+		return httprate.Limit(20, time.Second, keyed, counter)(ok)
+	}},
 	{"tollbooth", "tollbooth:max=10,burst=20",
 		"it counts by the path as it is written, so //path has a quota of its own",
 		func() http.Handler {
@@ -116,6 +117,9 @@ var products = []struct {
 			return g
 		}},
 }
+
+// keyed lets httprate count by the key.
+var keyed = httprate.WithKeyFuncs(func(r *http.Request) (string, error) { return key(r), nil })
 
 // within is the context in which Caddy set its apps up. app is one that keeps it.
 var within caddy.Context
