@@ -84,8 +84,8 @@ func (c *config) overTheWire(t *testing.T, endpoint string) (out []shown) {
 func over(all []shown) bool { return len(all) > 0 && all[len(all)-1].verdict == failed }
 
 // together lets scenarios pass that lack a measurement which the others have, as the command does. One of
-// several limits denies requests before they reach another, so few scenarios alone measure all limits. Two that
-// no value of a declared range explains fail.
+// several limits denies requests before they reach another, so few scenarios alone measure all limits. Two
+// that no value of a declared range explains fail.
 func (c *config) together(all []shown) []shown {
 	var run result.Run
 	for _, x := range all {

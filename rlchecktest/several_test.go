@@ -110,7 +110,7 @@ func TestOneScenarioOfSeveralLimits(t *testing.T) {
 	}
 }
 
-// TestScenariosThatContradictEachOther: each value of a range is right, and two of them are no single limiter.
+// TestScenariosThatContradictEachOther: each value of a range is right, and no limiter has two of them.
 func TestScenariosThatContradictEachOther(t *testing.T) {
 	parts := map[bool]func() http.Handler{}
 	for first, text := range map[bool]string{true: "token-bucket,rate=10/s,burst=18",

@@ -111,8 +111,8 @@ func TestAProblemNamesTheMemberAsTheFileDoes(t *testing.T) {
 	}
 }
 
-// TestATextIsNotTakenForAnotherOne: a text that was read before may be to the letter what another string, with
-// its quotes and escapes, is in the file.
+// TestATextIsNotTakenForAnotherOne: a text that was read before may be to the letter what another string,
+// with its quotes and escapes, is in the file.
 func TestATextIsNotTakenForAnotherOne(t *testing.T) {
 	const file = `{"sent_ns":1,"status":200,"partition":"\"\\u0041\""}` + "\n" +
 		`{"sent_ns":2,"status":200,"fields":{"X":"\u0041"}}`
