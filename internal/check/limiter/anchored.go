@@ -9,7 +9,6 @@ import (
 )
 
 var anchoredKind = kind{
-	fits:     Anchored,
 	counting: counterCounting,
 	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
 		return newAnchoredModel(p)

@@ -11,7 +11,6 @@ import (
 )
 
 var bucketKind = kind{
-	fits:     spec.Policy.Bucketed,
 	counting: func(p spec.Policy, _ history.Interval) counting { return NewBucket(p) },
 	model: func(p spec.Policy, _ history.Interval, _ []int64) Model {
 		return newRefillModel(p)
@@ -415,7 +414,6 @@ const (
 )
 
 var queueKind = kind{
-	fits: spec.Policy.Queued,
 	bound: func(p spec.Policy, _ history.Interval, _ bool) Bound {
 		return newQueue(p)
 	},

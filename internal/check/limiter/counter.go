@@ -13,7 +13,6 @@ import (
 )
 
 var counterKind = kind{
-	fits:     spec.Policy.Windowed,
 	counting: counterCounting,
 	model: func(p spec.Policy, box history.Interval, _ []int64) Model {
 		return counterModel{Counter: NewCounter(p, box.From, box.To), scale: 1}

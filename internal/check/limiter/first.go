@@ -11,7 +11,6 @@ import (
 )
 
 var firstKind = kind{
-	fits: NeedsPlacement,
 	bound: func(p spec.Policy, _ history.Interval, others bool) Bound {
 		f := NewFirst(p)
 		f.others = others

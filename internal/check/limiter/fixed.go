@@ -8,7 +8,6 @@ import (
 )
 
 var fixedKind = kind{
-	fits:     spec.Policy.Fixed,
 	counting: fixedCounting,
 	model: func(p spec.Policy, box history.Interval, _ []int64) Model {
 		return fixedModel{fixed: newFixed(p, box.From, box.To), scale: 1}

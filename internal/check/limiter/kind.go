@@ -1,16 +1,12 @@
 package limiter
 
 import (
-	"slices"
-
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // kind is a row of the table of limiters: both faces of a policy without ranges, ban and time to live.
 type kind struct {
-	// fits tells whether a policy is of this kind. The first row that fits counts.
-	fits func(p spec.Policy) bool
 	// bound returns the bound for a box of phases, which only windows read. nil: counting returns it. others:
 	// a request that another policy denied may have opened a window.
 	bound func(p spec.Policy, box history.Interval, others bool) Bound
@@ -22,19 +18,28 @@ type kind struct {
 	model func(p spec.Policy, box history.Interval, costs []int64) Model
 }
 
-// kinds is the table of limiters. Each row stands in the file of its limiter.
-var kinds = []kind{
-	placesKind, queueKind, refreshedKind, firstKind, fixedKind, anchoredKind, counterKind, logKind,
-	bucketKind,
-}
-
-// kindOf returns the first kind that fits a policy, or else the last kind.
+// kindOf returns the kind of a policy. Each kind stands in the file of its limiter.
 func kindOf(p spec.Policy) *kind {
-	i := slices.IndexFunc(kinds[:len(kinds)-1], func(k kind) bool { return k.fits(p) })
-	if i < 0 {
-		i = len(kinds) - 1
+	switch {
+	case p.InFlight():
+		return &placesKind
+	case p.Queued():
+		return &queueKind
+	case p.Fixed() && p.Refreshes():
+		return &refreshedKind
+	case NeedsPlacement(p):
+		return &firstKind
+	case p.Fixed():
+		return &fixedKind
+	case Anchored(p):
+		return &anchoredKind
+	case p.Windowed():
+		return &counterKind
+	case p.HasWindow():
+		return &logKind
+	default:
+		return &bucketKind
 	}
-	return &kinds[i]
 }
 
 // plainBound returns the bound of a policy without ranges, ban, time to live and charges at the completion.
@@ -59,7 +64,8 @@ func NewBoundAmong(p spec.Policy, from, to int64) Bound {
 // boundAmong returns the bound of a policy. others: a request that another policy denied may have opened a
 // window.
 func boundAmong(p spec.Policy, from, to int64, others bool) Bound {
-	if tight, loose := p.Ends(); tight != loose {
+	if p.RateTo > 0 || p.BurstTo > 0 || p.PerTo > 0 && !p.Windowed() {
+		tight, loose := p.Ends()
 		if p.Queued() && p.BurstTo > 0 {
 			// a longer queue that starts at a level has more requests in front of the first one
 			loose.Start = spec.StartUnknown

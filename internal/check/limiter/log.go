@@ -7,7 +7,6 @@ import (
 )
 
 var logKind = kind{
-	fits:     spec.Policy.HasWindow,
 	counting: func(p spec.Policy, _ history.Interval) counting { return newWindowLog(p) },
 	model: func(p spec.Policy, _ history.Interval, costs []int64) Model {
 		return newLogModel(p, costs)

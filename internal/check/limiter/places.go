@@ -10,7 +10,6 @@ import (
 )
 
 var placesKind = kind{
-	fits: spec.Policy.InFlight,
 	bound: func(p spec.Policy, _ history.Interval, _ bool) Bound {
 		return newPlaces(p)
 	},

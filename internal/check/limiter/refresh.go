@@ -8,7 +8,6 @@ import (
 )
 
 var refreshedKind = kind{
-	fits: func(p spec.Policy) bool { return p.Fixed() && p.Refreshes() },
 	bound: func(p spec.Policy, _ history.Interval, _ bool) Bound {
 		return newRefreshed(p)
 	},
