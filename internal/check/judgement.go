@@ -3,6 +3,7 @@ package check
 import (
 	"fmt"
 
+	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
 )
@@ -109,6 +110,13 @@ func (c *Case) demand(j *result.Judgement, unclassified int) {
 		j.Verdict, j.Reason, j.Detail = result.Inconclusive, result.Interrupted,
 			"the recording stopped before its plan was done"
 		return
+	}
+	for i, p := range c.Limit {
+		if m := j.Measured.Of(i, len(c.Limit)); limiter.Ranged(p) && (m.Burst.Empty() || m.Rate.Empty()) {
+			j.Verdict, j.Reason, j.Detail = result.Inconclusive, result.SearchLimit,
+				"each client alone keeps the limit, but no one value of its range explains all of them"
+			return
+		}
 	}
 	reason, extra := result.TooFew, ""
 	if unclassified > 0 {
