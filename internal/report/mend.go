@@ -11,6 +11,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -138,6 +139,17 @@ func wentAwayMend(s *result.Scenario, r result.Reason) string {
 	return "find out what happened to the target: it answered other requests"
 }
 
+// chargeMend returns the mend of a run that showed too little, since nobody said when an answer is charged.
+// Empty for others.
+func chargeMend(s *result.Scenario, r result.Reason) string {
+	open := func(p spec.Policy) bool { return p.Charge == spec.ChargeCompletion && !p.LingerSet }
+	if r != result.TooFew || !slices.ContainsFunc(s.Limit, open) {
+		return ""
+	}
+	return "say how soon after its last byte an answer is charged (linger=20ms), and where windows begin " +
+		"(align=first)"
+}
+
 // slowMend returns the mend of a run that showed too little, since answers came late or nobody said which
 // clock the target has. Empty for others.
 func slowMend(s *result.Scenario, r result.Reason) string {
@@ -209,8 +221,8 @@ func Mend(s *result.Scenario, r result.Reason) string {
 		return "record the scenarios one after the other (--serial), or say what clients share " +
 			"(--partition address, --partition none)"
 	}
-	if text := cmp.Or(RecordedMend(s, r), unheardMend(s, r), wentAwayMend(s, r), slowMend(s, r),
-		unalikeMend(s, r), lostMend(s, r), strangeMend(s, r)); text != "" {
+	if text := cmp.Or(RecordedMend(s, r), unheardMend(s, r), wentAwayMend(s, r), chargeMend(s, r),
+		slowMend(s, r), unalikeMend(s, r), lostMend(s, r), strangeMend(s, r)); text != "" {
 		return text
 	}
 	if s.Timeline == nil {
