@@ -46,8 +46,11 @@ func readLog(t testing.TB, path string, o accesslog.Options, sent int) *timeline
 		}
 		l.Header.Tick = time.Millisecond
 		tl := &timeline.Timeline{Header: l.Header}
-		for o := range l.All() {
+		if err := l.Each(func(o *timeline.Observation) bool {
 			tl.Observations = append(tl.Observations, *o)
+			return true
+		}); err != nil {
+			t.Fatal(err)
 		}
 		if len(tl.Observations) != sent {
 			t.Errorf("%s: got %d requests, want the %d that were sent", path, len(tl.Observations), sent)
