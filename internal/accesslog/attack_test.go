@@ -211,13 +211,6 @@ var envelopes = []struct {
 	}},
 }
 
-func attackOptions(server string) Options {
-	if w, ok := writers[server]; ok {
-		return w.o
-	}
-	return moreWriters[server].o
-}
-
 // attacked makes a log, by the server, the mishap and the envelope of these numbers.
 func attacked(t *testing.T, limit string, server string, mishap, envelope int, rng *rand.Rand) attack {
 	w, keys := writers[server], []string{"a", "b", "c"}
