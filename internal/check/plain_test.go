@@ -90,13 +90,17 @@ func TestLimitOutOfReachIsExplained(t *testing.T) {
 // TestManyAtOnceAreExplained: a right limiter has up to sixty requests of one key in flight. It passes, and
 // of most of its recordings the search ends.
 func TestManyAtOnceAreExplained(t *testing.T) {
+	seeds := uint64(10)
+	if testing.Short() {
+		seeds = 2
+	}
 	for _, algorithm := range []string{"token-bucket,rate=%d/s,burst=20",
 		"fixed-window,rate=%d/s,phase=300ms", "fixed-window,rate=%d/s,align=first"} {
 		found, all := 0, 0
 		for _, rate := range []int{200, 1800, 2000, 2200} {
 			spec := fmt.Sprintf(algorithm, rate)
 			p := mustPolicy(t, spec)
-			for seed := range uint64(10) {
+			for seed := range seeds {
 				late := []int64{4_000_000, 30_000_000}[seed%2]
 				tl := &timeline.Timeline{Observations: offeredLate(p, 3000, seed, late)}
 				if all++; endsInAPass(t, tl, spec) {

@@ -99,13 +99,17 @@ func TestPower(t *testing.T) {
 
 // oneIn is how many cells of a limit the sample has one of: fewer of limits whose loads are large or long.
 func oneIn(limit string) uint64 {
+	of := uint64(30)
 	switch limit {
 	case "B10000":
-		return 1000
+		of = 1000
 	case "B1000", "M", "H", "F", "O", "S", "Q", "T":
-		return 200
+		of = 200
 	}
-	return 30
+	if testing.Short() {
+		of *= 4
+	}
+	return of
 }
 
 // impostor is a network on which a handler that limits nothing stands in for every target.
