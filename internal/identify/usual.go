@@ -188,7 +188,7 @@ func (x *search) steady(ctx context.Context) bool {
 	if quota < 2 || quota > most || x.made[steadyName] > 0 || x.recorded() {
 		return false
 	}
-	e := Phase{Name: steadyName, Rest: x.rest(p.Recovery(), x.s.Now()), Requests: int(2*quota) + 4,
+	e := Phase{Name: steadyName, Rest: p.Recovery(), Requests: int(2*quota) + 4,
 		Every: max(x.pace.every, p.Rate.Per/time.Duration(2*quota))}
 	if p.Refreshes() {
 		e.Requests, e.Every = int(quota)+3, p.Rate.Per*3/time.Duration(2*quota)
