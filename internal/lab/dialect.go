@@ -102,14 +102,15 @@ type facts struct {
 // is optional and a rounded window would promise another rate. One policy is named "default", several are
 // named "policy-1" and so on.
 func factsOf(limit spec.Limit) facts {
-	f := facts{quota: limit[0].Full(), window: windowOf(limit[0])}
+	f := facts{}
+	told := tightest(limit)
 	items := make([]string, len(limit))
 	for i, p := range limit {
 		name := "default"
 		if len(limit) > 1 {
 			name = "policy-" + strconv.Itoa(i+1)
 		}
-		if i == 0 || p.Full() < f.quota {
+		if i == told {
 			f.quota, f.window, f.name = p.Full(), windowOf(p), name
 		}
 		items[i] = strconv.Quote(name) + ";q=" + strconv.FormatInt(p.Full(), 10)
@@ -126,6 +127,16 @@ func factsOf(limit spec.Limit) facts {
 	f.policy = []string{strings.Join(items, ", ")}
 	f.item = strconv.Quote(f.name)
 	return f
+}
+
+// tightest returns the index of the first policy with the smallest quota. Fields of one policy are about it.
+func tightest(limit spec.Limit) (best int) {
+	for i, p := range limit {
+		if p.Full() < limit[best].Full() {
+			best = i
+		}
+	}
+	return best
 }
 
 // windowOf returns the time in which the used up quota of p comes back.

@@ -22,7 +22,8 @@ var retryAfterFaults = []Fault{
 		a.header["Retry-After"] = []string{strconv.FormatInt(int64((a.wait()-1)/time.Millisecond)+1, 10)}
 	})},
 	{Name: "retry-after-missing", Promise: "retry-after", answer: func(a *answer) { a.del("Retry-After") }},
-	{Name: "retry-after-whole-window", fits: toldApart,
+	{Name: "retry-after-whole-window",
+		fits:   func(l spec.Limit) string { i := tightest(l); return toldApart(l[i : i+1]) },
 		answer: onRetryAfter(func(a *answer) { a.setRetryAfter(a.target.facts.window) })},
 	{Name: "retry-after-full",
 		fits:   func(l spec.Limit) string { return firstOf(bitByBit(l), toldApart(l)) },
@@ -119,7 +120,7 @@ var quotaFieldFaults = []Fault{
 			a.header["Ratelimit-Policy"] = []string{strings.ReplaceAll(v[0], right, "q="+scaled)}
 		}
 	}},
-	{Name: "reset-hour-late",
+	{Name: "reset-hour-late", fits: hourApart,
 		answer: func(a *answer) { a.setQuota(a.ruling.Remaining, a.reset()+time.Hour) }},
 	{Name: "reset-past", answer: func(a *answer) {
 		if a.target.speaks(XRateLimit) {
@@ -133,7 +134,7 @@ var quotaFieldFaults = []Fault{
 	{Name: "body-limit-scaled", answer: inBody(func(a *answer) string {
 		return `"limit":` + strconv.FormatInt(a.target.facts.quota*1800, 10)
 	})},
-	{Name: "body-reset-hour-late", answer: inBody(func(a *answer) string {
+	{Name: "body-reset-hour-late", fits: hourApart, answer: inBody(func(a *answer) string {
 		return `"reset_at":` + strconv.FormatInt(ceilSeconds(a.now+a.reset()+time.Hour), 10)
 	})},
 	{Name: "policy-name-token", answer: func(a *answer) {
@@ -206,6 +207,16 @@ var denialFaults = []Fault{
 		}
 		return slowDenial
 	}},
+}
+
+// hourApart demands that no other policy takes about an hour: a reset may be about any of them.
+func hourApart(l spec.Limit) string {
+	for i, p := range l {
+		if i != tightest(l) && windowOf(p) >= 59*time.Minute {
+			return "it needs other policies that are back within an hour, as a reset may be theirs"
+		}
+	}
+	return ""
 }
 
 // toldApart demands a policy whose first unit and whole quota come back in different whole seconds. How long

@@ -28,7 +28,7 @@ var limiterFaults = []Fault{
 	{Name: "idle-timer", limiter: idleTimer,
 		fits: func(l spec.Limit) string { return firstOf(onePolicy(l), notRefreshed(l)) }},
 	{Name: "slots-never-turn", fits: oneSlotted, limiter: stuckSlots},
-	{Name: "state-expires-early", limiter: forgetful},
+	{Name: "state-expires-early", fits: alone, limiter: forgetful},
 	{Name: "counted-twice", fits: quotaTwo, limiter: charged(func(cost int64) int64 { return 2 * cost })},
 	{Name: "cost-ignored", Promise: "cost", fits: quotaTwo,
 		limiter: charged(func(int64) int64 { return 1 })},

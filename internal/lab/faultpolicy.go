@@ -121,6 +121,14 @@ func severalPolicies(l spec.Limit) string {
 	return ""
 }
 
+// alone demands one policy: a faster one keeps a client from using up what a slower one forgets.
+func alone(l spec.Limit) string {
+	if len(l) == 1 {
+		return ""
+	}
+	return "it needs one policy, as a faster one keeps a client from using up the quota of a slower one"
+}
+
 // firstOf returns the first of two objections.
 func firstOf(a, b string) string {
 	if a != "" {

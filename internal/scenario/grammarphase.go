@@ -32,7 +32,7 @@ type phaseDraft struct {
 	rates          []speed
 }
 
-// The paces: of which of several limits a multiple of a rate is.
+// The paces: of which of several limits a multiple of a rate is, and of requests at that rate or at that pace.
 const slowest, fastest = "slowest", "fastest"
 
 // aimAuto chooses the aim by the alignment of the limit.
@@ -47,7 +47,7 @@ type shapeKeys struct {
 
 // shapes is the table of the keys of each shape. The decoder and the schema both follow it.
 var shapes = []shapeKeys{
-	{shape: timeline.AtOnce, needs: []string{"requests"}, may: []string{"clients"}},
+	{shape: timeline.AtOnce, needs: []string{"requests"}, may: []string{"clients", "pace"}},
 	{shape: timeline.Constant, needs: []string{"rate"}, oneOf: []string{"duration", "requests"},
 		may: []string{"pace"}},
 	{shape: timeline.Ramp, needs: []string{"from", "to"}, oneOf: []string{"duration", "requests"},

@@ -26,7 +26,7 @@ func (p *phaseDraft) resolve(d *decoder, s *Scenario) {
 	p.Cost, p.Priced = int64(own*max(1, s.Cost.Each)), own > 1
 	b := boundsOf(p.Limit, p.Cost)
 	flow, counts := paceOf(p.Limit, p.Cost, p.pace != fastest), b
-	if p.rate.x.den+p.from.x.den > 0 {
+	if p.rate.x.den+p.from.x.den > 0 || p.pace != "" {
 		counts = flow
 	}
 	p.Requests = p.requests.resolve(d, n.Get("requests"), counts, p.Cost)

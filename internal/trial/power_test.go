@@ -33,6 +33,8 @@ var powerLimits = []struct{ name, spec string }{
 	{"S", "token-bucket,rate=1/s,burst=1"},
 	{"Q", "fixed-window,rate=1/1m"},
 	{"T", "fixed-window,rate=3/1s"},
+	{"W2", "fixed-window,rate=5/1s,align=first + fixed-window,rate=100/1m,align=first"},
+	{"B2", "token-bucket,rate=10/s,burst=20 + sliding-window-log,rate=100/1m"},
 }
 
 // powerWays are how far a target is away: the time to it, and back.
@@ -103,7 +105,7 @@ func oneIn(limit string) uint64 {
 	switch limit {
 	case "B10000":
 		of = 1000
-	case "B1000", "M", "H", "F", "O", "S", "Q", "T":
+	case "B1000", "M", "H", "F", "O", "S", "Q", "T", "W2", "B2":
 		of = 200
 	}
 	if testing.Short() {
