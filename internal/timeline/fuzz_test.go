@@ -40,6 +40,7 @@ func FuzzRead(f *testing.F) {
 	f.Add(design)
 	f.Add([]byte(`{"start":1,"key":"a","outcome":"allowed","partiton":"b"}` + "\n" +
 		`{"start":2,"outcome":"denied","units":3,"x":{}}`))
+	f.Add([]byte(`{"sent\n":0}`))
 	f.Fuzz(func(t *testing.T, file []byte) {
 		for line := range bytes.SplitSeq(file, []byte("\n")) {
 			agree(t, line)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/bits"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/text"
@@ -99,6 +100,9 @@ func rename(m memberSet, name string) string {
 	}
 	if _, unit := plainName(name); unit != "" && unit != "ns" && unit != "nanos" {
 		return fmt.Sprintf("write %q in nanoseconds", ours)
+	}
+	if strconv.Quote(name) != `"`+name+`"` { // no shell takes it as it is
+		return fmt.Sprintf("write %q", ours)
 	}
 	return fmt.Sprintf("write %q, or --columns %s=%s", ours, ours, name)
 }
