@@ -114,13 +114,13 @@ func (c clock) resets(d *timeline.Observation) (due time.Duration, said string) 
 // bodyWait returns the shortest wait that the body of a denial may mean, and its name. A number without a
 // unit may count milliseconds.
 func bodyWait(d *timeline.Observation) (w time.Duration, said string) {
-	m, ok := membersOf(d)["retryafter"]
-	n, isNumber := m.number()
+	m, ok := headers.Members(d.Body)["retryafter"]
+	n, isNumber := m.Number()
 	if !ok || !isNumber || n <= 0 || n >= sinceEpoch {
 		return never, ""
 	}
-	if !m.inSeconds() {
+	if !m.InSeconds() {
 		n /= 1000
 	}
-	return time.Duration(n * float64(time.Second)), fmt.Sprintf("%s: %s in its body", m.name, m.value)
+	return time.Duration(n * float64(time.Second)), fmt.Sprintf("%s: %s in its body", m.Name, m.Value)
 }

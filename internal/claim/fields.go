@@ -88,7 +88,12 @@ func named(r *Recording, name Group, id string, bodiless []string) result.Claim 
 		return TooFew(id, "the recording has no header fields")
 	}
 	if len(obs) > 0 && g.promise != "" && LacksFields(r, g.promise) {
-		return Unpromised(id, g.promise, len(obs), noun, g.what)
+		c := Unpromised(id, g.promise, len(obs), noun, g.what)
+		if i := slices.IndexFunc(obs, tellsOtherwise); name == RetryAfter && i >= 0 {
+			c.Text += fmt.Sprintf("; #%d tells its wait by %s", obs[i].Seq, toldBy(obs[i])[0])
+			c.Moot = true
+		}
+		return c
 	}
 	c := judgeGroup(r, id, noun, g, obs)
 	if name == RetryAfter {
@@ -96,6 +101,9 @@ func named(r *Recording, name Group, id string, bodiless []string) result.Claim 
 	}
 	return c
 }
+
+// tellsOtherwise tells whether a denial without Retry-After states a wait.
+func tellsOtherwise(o *timeline.Observation) bool { return len(toldBy(o)) > 0 }
 
 // chances counts the answers that were read: denials, or those of the rarer outcome if both must have the
 // fields. A limiter that never answers what it denies has one outcome.

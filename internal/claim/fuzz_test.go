@@ -20,6 +20,7 @@ func FuzzAnswer(f *testing.F) {
 		`{"status":429,"retry_after":5}`)
 	f.Add("Content-Type: application/problem+json\nRatelimit-Policy: \"a\";q=10;w=1",
 		`{"type":"https://iana.org/assignments/http-problem-types#quota-exceeded","status":503}`)
+	f.Add("Retry-After: 5", "{}0")
 	f.Add("X-Ratelimit-Limit: 10\nX-Ratelimit-Remaining: -1\nX-Ratelimit-Reset: 1e99", "Retry in 1.5s")
 	f.Add("Cache-Control: max-age=9223372036854775808\nVary: *\nAge: 1", `{"limit":1e400,"reset":{}}`)
 	limit, err := spec.Parse("token-bucket,rate=10/s,burst=2")

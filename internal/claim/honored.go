@@ -7,6 +7,7 @@ import (
 	"sort"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
@@ -22,7 +23,7 @@ const fewestWaits = 2
 // retry is a denial that states a wait, and the first request of its partition that was sent after that wait.
 type retry struct {
 	denial, next *timeline.Observation
-	told         Wait
+	told         headers.Wait
 	// alone: no other request of the partition can have been decided between them.
 	alone bool
 	// limit counts the partition. May be empty.
@@ -48,7 +49,7 @@ func (r *Recording) honored() result.Claim {
 
 // honoredWaits is honored if at least `fewest` waits must be seen.
 func (r *Recording) honoredWaits(fewest int) result.Claim {
-	retries, denials := r.retries(Waits)
+	retries, denials := r.retries(toldBy)
 	var kept int
 	shown := map[int]bool{} // one request shows one wait, however many denials told it
 	var shortest, longest time.Duration
@@ -83,7 +84,7 @@ func (r *Recording) honoredWaits(fewest int) result.Claim {
 				Seconds(longest, time.Second)), chances)
 	case denials == 0:
 		return TooFew(honoredID, "no request was denied")
-	case LacksFields(r, result.PromiseRetryAfter):
+	case r.untold(Denied(r.Target)):
 		return Unpromised(honoredID, result.PromiseRetryAfter, denials, "denial",
 			"a Retry-After to honor")
 	default:
@@ -96,7 +97,7 @@ func (r *Recording) honoredWaits(fewest int) result.Claim {
 // retries returns the pairs of a denial and the first request of its partition that waited as told. Both have
 // the same cost, and the answer is known. If others may have been decided between them, only admitted
 // requests are returned. denials is the number of all denials. told returns the waits that a denial states.
-func (r *Recording) retries(told func(*timeline.Observation) []Wait) (out []retry, denials int) {
+func (r *Recording) retries(told func(*timeline.Observation) []headers.Wait) (out []retry, denials int) {
 	partitions := map[string][]*timeline.Observation{}
 	for i := range r.Observations {
 		o := &r.Observations[i]
@@ -130,7 +131,7 @@ type partition struct {
 }
 
 // retriesAt returns the retries of obs[i] after each of some waits.
-func (p *partition) retriesAt(i int, told []Wait, before rivals) (out []retry) {
+func (p *partition) retriesAt(i int, told []headers.Wait, before rivals) (out []retry) {
 	for _, w := range told {
 		if x, ok := p.retryAt(i, w, before); ok {
 			out = append(out, x)
@@ -142,7 +143,7 @@ func (p *partition) retriesAt(i int, told []Wait, before rivals) (out []retry) {
 // retryAt returns obs[i] and the first request that waited as t tells, if they are a retry. Of requests that
 // were denied it takes the first that waited so on every clock: denials between them that leave no trace are
 // no rivals.
-func (p *partition) retryAt(i int, t Wait, before rivals) (retry, bool) {
+func (p *partition) retryAt(i int, t headers.Wait, before rivals) (retry, bool) {
 	d := p.obs[i]
 	if p.Limit.Completes() { // requests in flight, or counted later, may deny the retry
 		return retry{}, false
@@ -257,7 +258,7 @@ func (r *Recording) surelyWaited(x retry) bool {
 		tick = max(tick, p.Tick)
 	}
 	waited := x.next.Sent - x.denial.FirstByte
-	return waited-tick-2*h.ClockError-h.Drift(waited) >= x.told.For
+	return waited-tick-2*h.ClockError-h.Drift(waited) >= add(x.told.For, x.told.Slack)
 }
 
 // early returns the finding of a retry that was denied. Its times are printed in the coarsest unit in which
@@ -266,11 +267,15 @@ func early(x retry) result.Finding {
 	for unit := time.Millisecond; ; unit /= 1000 {
 		from := (x.denial.FirstByte + unit - 1).Truncate(unit)
 		to := x.next.Sent.Truncate(unit)
-		if to-from < x.told.For && unit > 1 {
+		if to-from < add(x.told.For, x.told.Slack) && unit > 1 {
 			continue
 		}
+		kind := result.RetryAfterEarly
+		if x.told.Slack > 0 {
+			kind = result.ResetEarly
+		}
 		return Witness(result.Finding{
-			Kind: result.RetryAfterEarly, Seen: int64(x.next.Sent - x.denial.FirstByte),
+			Kind: kind, Seen: int64(x.next.Sent - x.denial.FirstByte),
 			Bound: int64(x.told.For),
 			Text: fmt.Sprintf("#%d was denied with %s (first byte %s); its client waited %s, sent #%d at "+
 				"%s, and was denied again",

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -48,7 +49,7 @@ func shapeOf(o *timeline.Observation) shape {
 		if v, _ := o.Fields.Get("Content-Length"); strings.TrimSpace(v) == "0" {
 			s.notation = "no body"
 		}
-	case !IsText(body): // it has some notation
+	case !headers.IsText(body): // it has some notation
 	case body[0] == '{':
 		s.notation, s.problem = "a JSON object", problemType(body)
 	case body[0] == '[':

@@ -17,7 +17,7 @@ func readProblem(o *timeline.Observation) (bool, []headers.Problem) {
 		return false, nil
 	}
 	body := strings.TrimSpace(o.Body)
-	if body == "" || !IsText(body) {
+	if body == "" || !headers.IsText(body) {
 		return true, nil
 	}
 	if body[0] != '{' {

@@ -1,10 +1,7 @@
 package claim
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"math"
 	"net/http"
 	"slices"
 	"strconv"
@@ -30,7 +27,7 @@ func (j *Recording) toldBody() result.Claim {
 	var order []string
 	compared := 0
 	for _, o := range denials {
-		m := membersOf(o)
+		m := headers.Members(o.Body)
 		if len(m) > 0 {
 			compared++
 		}
@@ -60,91 +57,8 @@ func (j *Recording) toldBody() result.Claim {
 		findings...)
 }
 
-// member is a number or text of a body, with the name that the body gives it.
-type member struct{ name, value string }
-
-// number returns the value as a number, a duration in seconds.
-func (m member) number() (float64, bool) {
-	if d, err := time.ParseDuration(m.value); err == nil && m.spelled() {
-		return d.Seconds(), true
-	}
-	x, err := strconv.ParseFloat(m.value, 64)
-	return x, err == nil && !math.IsInf(x, 0) && !math.IsNaN(x)
-}
-
-// spelled tells whether the value has a unit, as that of RetryInfo of Google has: 42s.
-func (m member) spelled() bool { return strings.HasSuffix(m.value, "s") }
-
-// inSeconds tells whether a wait surely counts seconds.
-func (m member) inSeconds() bool { return m.spelled() || plainName(m.name) == "retryafterseconds" }
-
-// aliases are the names of the members that are read, in lower case without dashes and underscores.
-var aliases = map[string]string{
-	"retryafter": "retryafter", "retryafterseconds": "retryafter", "retryin": "retryafter",
-	"retrydelay": "retryafter",
-	"limit":      "limit", "window": "window", "windowseconds": "window",
-	"resetat": "resetat", "resettime": "resetat", "resetsat": "resetat",
-	"status": "status", "statuscode": "status",
-}
-
-// membersOf returns the members of a denial's body by the names of aliases. It reads a JSON object and the
-// objects in it, as far as the body was kept. It leaves out a member if two of that name contradict each
-// other.
-func membersOf(o *timeline.Observation) map[string]member {
-	body := strings.TrimSpace(o.Body)
-	if body == "" || body[0] != '{' || !IsText(body) {
-		return nil
-	}
-	out, unsure := map[string]member{}, map[string]bool{}
-	scanMembers(body, func(m member) {
-		key := aliases[plainName(m.name)]
-		if key == "" {
-			return
-		}
-		known, has := out[key]
-		unsure[key] = unsure[key] || has && known.value != m.value
-		out[key] = m
-	})
-	maps.DeleteFunc(out, func(key string, _ member) bool { return unsure[key] })
-	return out
-}
-
-// scanMembers calls tell with each member of a JSON text that is no object and no list, up to where the text
-// is cut off.
-func scanMembers(text string, tell func(member)) {
-	d := json.NewDecoder(strings.NewReader(text))
-	d.UseNumber()
-	var open []json.Delim // the objects and lists around it
-	var name string
-	named := false // the next token is the value of name
-	for {
-		token, err := d.Token()
-		if err != nil {
-			return
-		}
-		mark, isMark := token.(json.Delim)
-		switch {
-		case mark == '{' || mark == '[':
-			open, named = append(open, mark), false
-		case isMark:
-			open, named = open[:len(open)-1], false
-		case named:
-			tell(member{name, fmt.Sprint(token)})
-			named = false
-		case open[len(open)-1] == '{':
-			name, _ = token.(string)
-			named = true
-		}
-	}
-}
-
-// plainName returns the name of a member in lower case, without dashes and underscores.
-func plainName(name string) string {
-	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
-}
-
 // conflict says how a member of a body contradicts its denial. Empty: it does not.
-func (j *Recording) conflict(o *timeline.Observation, m map[string]member, name string) string {
+func (j *Recording) conflict(o *timeline.Observation, m map[string]headers.Member, name string) string {
 	x, ok := m[name]
 	if !ok {
 		return ""
@@ -163,13 +77,13 @@ func (j *Recording) conflict(o *timeline.Observation, m map[string]member, name 
 
 // statusConflict compares a status in a body with that of the denial. The rule PD-STATUS does this for a
 // problem.
-func statusConflict(o *timeline.Observation, x member) string {
-	n, isNumber := x.number()
+func statusConflict(o *timeline.Observation, x headers.Member) string {
+	n, isNumber := x.Number()
 	isStatus := isNumber && n >= 100 && n <= 599
 	if MediaType(o) == ProblemJSON || !isStatus || n == float64(o.Status) {
 		return ""
 	}
-	return fmt.Sprintf("its body says %s: %s, but its status is %d", x.name, x.value, o.Status)
+	return fmt.Sprintf("its body says %s: %s, but its status is %d", x.Name, x.Value, o.Status)
 }
 
 // sinceEpoch is the least number that is no wait, but an instant in seconds or parts of seconds.
@@ -177,9 +91,9 @@ const sinceEpoch = 1e9
 
 // waitConflict compares a wait in a body with Retry-After or, if there is none, with the limit. Either may be
 // rounded to the next second, and longer by the declared Spread. An instant is not compared.
-func (j *Recording) waitConflict(o *timeline.Observation, x member) string {
+func (j *Recording) waitConflict(o *timeline.Observation, x headers.Member) string {
 	t, ok := Told(o)
-	n, isNumber := x.number()
+	n, isNumber := x.Number()
 	if !isNumber || n >= sinceEpoch {
 		return ""
 	}
@@ -195,7 +109,7 @@ func (j *Recording) waitConflict(o *timeline.Observation, x member) string {
 	if near(n) {
 		return ""
 	}
-	text := fmt.Sprintf("its body says %s: %s, but its field %s", x.name, x.value, t)
+	text := fmt.Sprintf("its body says %s: %s, but its field %s", x.Name, x.Value, t)
 	if near(n / 1000) {
 		text += " (the body counts milliseconds, the field counts seconds)"
 	}
@@ -204,21 +118,27 @@ func (j *Recording) waitConflict(o *timeline.Observation, x member) string {
 
 // aloneWait checks a wait that no field states against the limit, and against the denials that followed. A
 // name without a unit may count milliseconds. The wait is then too long only if that reading is refuted too.
-func (j *Recording) aloneWait(o *timeline.Observation, x member, n float64) string {
-	again := j.again()[o.Seq]
-	denied := func(after float64) bool {
-		return again != nil && after > 0 && (again.Sent-o.FirstByte-j.slackUntil(again)).Seconds() >= after
-	}
-	says := fmt.Sprintf("its body says %s: %s", x.name, x.value)
-	if denied(n) {
+func (j *Recording) aloneWait(o *timeline.Observation, x headers.Member, n float64) string {
+	seconds := func(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
+	says := fmt.Sprintf("its body says %s: %s", x.Name, x.Value)
+	if again := j.deniedAfter(o, seconds(n)); again != nil {
 		return says + fmt.Sprintf(", no Retry-After says more, but #%d was denied %s later, with no "+
 			"admission in between", again.Seq, Seconds(again.Sent-o.FirstByte, time.Millisecond))
 	}
-	need, ok := j.LongestNeed(o, Wait{})
-	if !ok || n <= need.Seconds() || !x.inSeconds() && !denied(n/1000) {
+	need, ok := j.LongestNeed(o, headers.Wait{})
+	if !ok || n <= need.Seconds() || !x.InSeconds() && j.deniedAfter(o, seconds(n/1000)) == nil {
 		return ""
 	}
 	return says + ", and at most " + Seconds(need, time.Second) + " could be needed"
+}
+
+// deniedAfter returns the last denial that followed o with no admission in between, if it came after a wait.
+func (j *Recording) deniedAfter(o *timeline.Observation, wait time.Duration) *timeline.Observation {
+	again := j.again()[o.Seq]
+	if again == nil || wait <= 0 || again.Sent-o.FirstByte-j.slackUntil(again) < wait {
+		return nil
+	}
+	return again
 }
 
 // slackUntil returns by how much less time than measured may have passed for the limiter between an earlier
@@ -280,8 +200,8 @@ func renewed(p spec.Policy) bool { return p.TTL > 0 || p.Refreshes() }
 
 // limitConflict compares a limit in a body with those of the fields or, if there are none, with the declared
 // limit.
-func (j *Recording) limitConflict(o *timeline.Observation, x, window member) string {
-	n, err := strconv.ParseInt(x.value, 10, 64)
+func (j *Recording) limitConflict(o *timeline.Observation, x, window headers.Member) string {
+	n, err := strconv.ParseInt(x.Value, 10, 64)
 	if err != nil {
 		return ""
 	}
@@ -292,24 +212,24 @@ func (j *Recording) limitConflict(o *timeline.Observation, x, window member) str
 		return ""
 	}
 	if len(quotas) > 0 {
-		return fmt.Sprintf("its body says %s: %d, but its fields state a limit of %s", x.name, n,
+		return fmt.Sprintf("its body says %s: %d, but its fields state a limit of %s", x.Name, n,
 			strings.Join(limitsOf(quotas), ", "))
 	}
 	limit, unit := j.LimitOf(o), time.Duration(0)
-	if w, ok := window.number(); ok && w > 0 && w < 1e9 {
+	if w, ok := window.Number(); ok && w > 0 && w < 1e9 {
 		unit = time.Duration(w * float64(time.Second))
 	}
 	if len(limit) == 0 || declares(limit, n, unit) {
 		return ""
 	}
-	return fmt.Sprintf("its body says %s: %d, but %s%s", x.name, n, declaredText(limit),
+	return fmt.Sprintf("its body says %s: %d, but %s%s", x.Name, n, declaredText(limit),
 		unnamedUnit(n, limit))
 }
 
 // resetConflict checks an instant in a body against the limit, like that of a field.
-func (j *Recording) resetConflict(o *timeline.Observation, x member) string {
+func (j *Recording) resetConflict(o *timeline.Observation, x headers.Member) string {
 	at, dated := Date(o)
-	q, ok := headers.ReadReset(x.value, at)
+	q, ok := headers.ReadReset(x.Value, at)
 	limit := j.LimitOf(o)
 	if !ok || !dated || q.Form == headers.Delta || len(limit) == 0 || limit.Completes() {
 		return ""
@@ -318,6 +238,6 @@ func (j *Recording) resetConflict(o *timeline.Observation, x member) string {
 	if f == nil {
 		return ""
 	}
-	return fmt.Sprintf("its body says %s: %s, which is %s from its Date (%s)", x.name, text.Quote(x.value),
+	return fmt.Sprintf("its body says %s: %s, which is %s from its Date (%s)", x.Name, text.Quote(x.Value),
 		Seconds(q.Reset, time.Second), at.UTC().Format(http.TimeFormat))
 }

@@ -44,12 +44,13 @@ func (j *Recording) deniedLimit(id string, tellers []teller) result.Claim {
 			left, judged = append(left, f...), judged+n
 		}
 	}
-	retries, _ := j.retries(func(d *timeline.Observation) []Wait { return lastOf(of[d.Seq], d) })
+	retries, _ := j.retries(func(d *timeline.Observation) []headers.Wait { return lastOf(of[d.Seq], d) })
 	for _, x := range retries {
-		if judged++; x.alone && x.next.Outcome == timeline.Denied && j.surelyWaited(x) {
-			f := early(x)
-			f.Kind, f.Bound = result.ResetEarly, int64(x.told.For-x.told.unit)
-			again = append(again, f)
+		if x.next.Outcome == timeline.Denied && !j.surelyWaited(x) {
+			continue // the reset may be cut
+		}
+		if judged++; x.alone && x.next.Outcome == timeline.Denied {
+			again = append(again, early(x))
 		}
 	}
 	switch {
@@ -203,31 +204,17 @@ func (s *series) unspent(denials []*timeline.Observation, least, back int64,
 }
 
 // lastOf returns the last time at which a denial, whose quotas are those of t, lets its client come back. It
-// is empty if no quota states one that lies ahead.
-func lastOf(t *teller, d *timeline.Observation) []Wait {
+// is empty if no quota states one that lies ahead, or if the denial states a longer wait, which
+// retry-after-honored judges.
+func lastOf(t *teller, d *timeline.Observation) []headers.Wait {
 	if t == nil {
 		return nil
 	}
-	var last Wait
-	for _, q := range t.quotas {
-		if !q.HasReset || q.Reset <= 0 {
-			continue
-		}
-		w := Wait{field: "reset (" + string(q.Dialect) + ")", raw: Seconds(q.Reset, q.Unit), unit: q.Unit}
-		if !q.Form.Relative() {
-			w.unit += time.Second + StaleDate
-		}
-		if w.For = add(q.Reset, w.unit); w.For > last.For {
-			last = w
-		}
-	}
-	if last.For == 0 {
-		return nil
-	}
+	last := lastReset(t.quotas)
 	for _, w := range Waits(d) {
-		if w.For >= last.For {
-			return nil // retry-after-honored judges that one
+		if len(last) > 0 && w.For >= add(last[0].For, last[0].Slack) {
+			return nil
 		}
 	}
-	return []Wait{last}
+	return last
 }

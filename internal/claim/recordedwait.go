@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -36,7 +37,7 @@ func (r *Recording) LongestWait(d *timeline.Observation) (wait time.Duration, ok
 // LongestNeed returns the longest wait that d may state in the notation of t: the longest true wait, longer
 // by the declared Spread and rounded up to whole units, and two seconds more for a date. A denial always
 // waits for something, so it is at least one unit. ok=false: no wait is known to be long enough.
-func (r *Recording) LongestNeed(d *timeline.Observation, t Wait) (need time.Duration, ok bool) {
+func (r *Recording) LongestNeed(d *timeline.Observation, t headers.Wait) (need time.Duration, ok bool) {
 	wait, ok := r.LongestWait(d)
 	if !ok {
 		return 0, false
@@ -44,7 +45,7 @@ func (r *Recording) LongestNeed(d *timeline.Observation, t Wait) (need time.Dura
 	if wait = longer(wait, r.RetryAfter.Spread); wait == reference.Never {
 		return 0, false
 	}
-	unit := cmp.Or(t.unit, time.Second)
+	unit := cmp.Or(t.Unit, time.Second)
 	need = max(unit, add(wait, unit-1).Truncate(unit))
 	if t.IsDate {
 		need = add(need, time.Second+StaleDate)

@@ -168,6 +168,7 @@ func TestBodiesTellWhatFieldsTell(t *testing.T) {
 	for _, x := range []struct{ body, want, text string }{
 		{`{"retry_after":2,"limit":5,"status":429}`, "pass", "bodies of 1 denial"},
 		{`{"retryAfter":1.2}`, "pass", ""},
+		{`{"retryAfter":1.2} 7`, "pass", ""}, // what follows the object is no member of it
 		{`{"retryAfter":"2"}`, "pass", ""},
 		{`{"error":{"retry-after":2000}}`, "fail", "the body counts milliseconds, the field counts seconds"},
 		{`{"retry_after":1700000002}`, "pass", ""}, // an instant is no wait

@@ -1,11 +1,11 @@
 package claim
 
 import (
-	"cmp"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
-	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -23,57 +23,52 @@ func Date(o *timeline.Observation) (at time.Time, ok bool) {
 	return t, err == nil
 }
 
-// Wait is the wait that an answer states.
-type Wait struct {
-	// field is the name of its field: Retry-After, if it is empty. raw is the value as it was sent.
-	field, raw string
-	// For is its length, never negative. It is the largest duration if that cannot hold the wait.
-	For time.Duration
-	// IsDate: it is a date, which counts from the Date of the answer in whole seconds.
-	IsDate bool
-	// unit is the step of the notation: a second, if it is 0.
-	unit time.Duration
+// Waits returns the waits that o states. It may be empty.
+func Waits(o *timeline.Observation) []headers.Wait {
+	at, _ := Date(o)
+	return headers.Waits(o.Fields.Get, o.Body, at)
 }
 
-// Waits returns the waits that o states: that of Retry-After, one in milliseconds, and that of a
-// google.rpc.RetryInfo in its body, which has a unit. It may be empty.
-func Waits(o *timeline.Observation) (out []Wait) {
-	if w, ok := Told(o); ok {
-		out = append(out, w)
-	}
-	if field, raw, w, ok := headers.MillisecondWait(o.Fields.Get); ok {
-		out = append(out, Wait{field: field, raw: raw, For: w, unit: time.Millisecond})
-	}
-	if m := membersOf(o)["retryafter"]; m.spelled() {
-		if s, ok := m.number(); ok && s >= 0 && s < 1e9 {
-			out = append(out, Wait{field: m.name, raw: m.value, For: time.Duration(s * float64(time.Second))})
-		}
+// Told returns the wait of a valid Retry-After, if o has one. A date without a Date beside it states no wait.
+func Told(o *timeline.Observation) (headers.Wait, bool) {
+	at, _ := Date(o)
+	return headers.StatedWait(o.Fields.Get, at)
+}
+
+// toldBy returns the waits that o states or, if there are none, the last reset.
+func toldBy(o *timeline.Observation) []headers.Wait {
+	out := Waits(o)
+	if len(out) == 0 {
+		at, _ := Date(o)
+		quotas, _ := headers.Quotas(o.Fields.Get, at)
+		out = lastReset(quotas)
 	}
 	return out
 }
 
-// Told returns the wait of a valid Retry-After, if o has one. A date without a Date beside it states no wait.
-func Told(o *timeline.Observation) (Wait, bool) {
-	v, ok := o.Fields.Get("Retry-After")
-	if !ok {
-		return Wait{}, false
-	}
-	ra, err := headers.ParseRetryAfter(v)
-	if err != nil {
-		return Wait{}, false
-	}
-	base, hasDate := Date(o)
-	if ra.IsDate && !hasDate {
-		return Wait{}, false
-	}
-	return Wait{raw: v, For: ra.Wait(base), IsDate: ra.IsDate}, true
+// untold tells whether no denial states a wait in any way, and nobody promised Retry-After.
+func (r *Recording) untold(denials []*timeline.Observation) bool {
+	return LacksFields(r, result.PromiseRetryAfter) && !slices.ContainsFunc(denials, tellsOtherwise)
 }
 
-// String prints Retry-After: 1, or for a date the wait that it means.
-func (t Wait) String() string {
-	if t.IsDate {
-		return "Retry-After: " + text.Quote(t.raw) + ", " + Seconds(t.For, time.Second) +
-			" after its Date"
+// lastReset returns the last reset that lies ahead. It is empty if no quota states one.
+func lastReset(quotas []headers.Quota) []headers.Wait {
+	var last headers.Wait
+	for _, q := range quotas {
+		if !q.HasReset || q.Reset <= 0 {
+			continue
+		}
+		w := headers.Wait{Field: "reset (" + string(q.Dialect) + ")", Value: Seconds(q.Reset, q.Unit),
+			For: q.Reset, Unit: q.Unit, Slack: q.Unit}
+		if !q.Form.Relative() {
+			w.Slack += time.Second + StaleDate
+		}
+		if add(w.For, w.Slack) > add(last.For, last.Slack) {
+			last = w
+		}
 	}
-	return cmp.Or(t.field, "Retry-After") + ": " + t.raw
+	if last.For == 0 {
+		return nil
+	}
+	return []headers.Wait{last}
 }

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"math"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -82,7 +83,7 @@ func (r *retries) breaker(now time.Duration) time.Duration {
 }
 
 const (
-	// backOff is how long an honoring client waits after a denial without a readable Retry-After.
+	// backOff is how long an honoring client waits after a denial that states no wait that can be read.
 	backOff = time.Second
 	// endless is the longest wait after which a client comes back. A client with a longer wait ends.
 	endless = time.Hour
@@ -109,22 +110,27 @@ func (k *crowd) wait(c *client, o *timeline.Observation) (due time.Duration, mor
 	return o.FirstByte + min(w, 2*endless), true
 }
 
-// told returns the wait that a denial announces. A number of seconds is that wait. A date is taken relative
-// to the Date of the answer, or to our clock without a Date. told returns backOff if no wait can be read.
+// told returns the shortest wait that a denial states, or the time to the reset that it announces. A date is
+// taken relative to the Date of the answer, or to our clock without a Date. A reset may be cut, so it is at
+// least a unit of its notation. told returns backOff if no wait can be read.
 func (r *recorder) told(o *timeline.Observation) time.Duration {
-	v, ok := o.Fields.Get("Retry-After")
-	if !ok {
-		return backOff
-	}
-	ra, err := headers.ParseRetryAfter(v)
-	if err != nil {
-		return backOff
-	}
 	answered := r.clock.Start.Add(o.FirstByte)
+	date := answered
 	if d, ok := o.Fields.Get("Date"); ok {
 		if t, err := headers.ParseDate(d); err == nil {
-			answered = t
+			date = t
 		}
 	}
-	return ra.Wait(answered)
+	least := time.Duration(math.MaxInt64)
+	waits := headers.Waits(o.Fields.Get, o.Body, date)
+	for _, w := range waits {
+		least = min(least, w.For)
+	}
+	if len(waits) > 0 {
+		return least
+	}
+	if wait, unit, ok := headers.AnnouncedReset(o.Fields.Get, answered); ok {
+		return max(wait, unit)
+	}
+	return backOff
 }

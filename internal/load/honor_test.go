@@ -53,6 +53,16 @@ func TestHonoringClientWaitsExactlyAsTold(t *testing.T) {
 			h["Date"] = nil
 			h.Set("Retry-After", time.Now().Add(rest).UTC().Format(http.TimeFormat))
 		}, []time.Duration{0, 3 * s, 3 * s}},
+		"milliseconds": {700 * ms, func(h http.Header, rest time.Duration) {
+			h.Set("Retry-After-Ms", strconv.Itoa(int(rest/ms)))
+		}, []time.Duration{0, 700 * ms, 700 * ms}},
+		"the shortest of two": {3 * s, func(h http.Header, rest time.Duration) {
+			h.Set("Retry-After", "60")
+			h.Set("Retry-After-Ms", strconv.Itoa(int(rest/ms)))
+		}, []time.Duration{0, 3 * s, 3 * s}},
+		"only a reset": {2 * s, func(h http.Header, rest time.Duration) {
+			h.Set("X-RateLimit-Reset", "2")
+		}, []time.Duration{0, 2 * s, 2 * s}},
 		"nothing": {1500 * ms, func(http.Header, time.Duration) {}, []time.Duration{0, s, 2 * s}},
 		"nothing valid": {500 * ms, func(h http.Header, _ time.Duration) { h.Set("Retry-After", "soon") },
 			[]time.Duration{0, s, s}},

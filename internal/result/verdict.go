@@ -129,7 +129,7 @@ type Claim struct {
 	// scenario. Empty for every other claim.
 	Unpromised Promise `json:"unpromised,omitempty"`
 	// Moot: the answers leave nothing to compare, such as two dialects. The claim is then Inconclusive
-	// (needs-failed), and does not weigh.
+	// (needs-failed), and does not weigh. Moot and Unpromised: the target has the same in another form.
 	Moot bool `json:"moot,omitempty"`
 	// Unjudged are things that answers state and nothing judges, each with an example. May be empty.
 	Unjudged []string `json:"unjudged,omitempty"`
@@ -213,7 +213,7 @@ func Sum(claims []Claim, about Promise) (v Verdict, r Reason, detail string) {
 		claims[i] = claims[i].weighed()
 		c := &claims[i]
 		if c.Unpromised != "" || c.Moot {
-			if missing < 0 || c.Unpromised == about && claims[missing].Unpromised != about {
+			if missing < 0 || lacks(c, about) && !lacks(&claims[missing], about) {
 				missing = i
 			}
 			continue
@@ -227,7 +227,7 @@ func Sum(claims []Claim, about Promise) (v Verdict, r Reason, detail string) {
 	switch {
 	case v == Fail:
 		return v, "", ""
-	case missing >= 0 && (counted == 0 || about != "" && claims[missing].Unpromised == about):
+	case missing >= 0 && (counted == 0 || lacks(&claims[missing], about)):
 		return Inconclusive, NeedsFailed, claims[missing].ID + ": " + claims[missing].Text
 	case v == Inconclusive:
 		return v, r, detail
@@ -235,6 +235,9 @@ func Sum(claims []Claim, about Promise) (v Verdict, r Reason, detail string) {
 		return v, "", ""
 	}
 }
+
+// lacks tells whether c could not be judged for want of what its scenario is about.
+func lacks(c *Claim, about Promise) bool { return about != "" && c.Unpromised == about && !c.Moot }
 
 // CountsText prints the numbers that must add up as two equations, such as 3 planned = 3 sent + 0 unsent; 3
 // sent = 2 allowed + 1 denied + 0 unknown. An equation that does not hold has != in place of =.

@@ -25,8 +25,8 @@ const (
 	Boundary Shape = "boundary"
 	// Closed runs Clients clients. Each sends its next request when its last one is answered.
 	Closed Shape = "closed"
-	// HonorRetryAfter runs Clients clients. After a denial, each waits exactly as long as its Retry-After
-	// says.
+	// HonorRetryAfter runs Clients clients. After a denial, each waits exactly as long as it says: in
+	// Retry-After, in milliseconds, in its body or, without these, until the reset that it announces.
 	HonorRetryAfter Shape = "honor-retry-after"
 	// Backoff runs Clients clients that retry by Phase.Retry until one request of each is admitted.
 	Backoff Shape = "backoff"

@@ -73,10 +73,10 @@ func TestFaultsAreCaughtWithoutPromises(t *testing.T) {
 }
 
 // TestWhatIsNotPromisedIsNotCounted: a target without Retry-After, or without costs, is right; what rests
-// on them is named.
+// on them is named. The waits are still judged where RateLimit tells them.
 func TestWhatIsNotPromisedIsNotCounted(t *testing.T) {
 	for fault, want := range map[string]map[string]bool{
-		"retry-after-missing": {"retry-after": true, "denial-response": false},
+		"retry-after-missing": {"retry-after": false, "denial-response": false},
 		"cost-ignored":        {"unit-cost": true},
 	} {
 		for _, s := range bundled(t, scenario.ParseOptions{}, slices.Collect(maps.Keys(want))...) {
