@@ -140,7 +140,8 @@ func TestASpanSaysATimeOnce(t *testing.T) {
 }
 
 // TestFlowsOfSeveralLimits: a flow at a multiple of a rate uses up the quota of that limit, the slowest or
-// the fastest, and so does a burst at a pace. A flow that stays below its limit alone shows nothing, so it is not left as the only phase.
+// the fastest, and so does a burst at a pace. A flow that stays below its limit alone shows nothing, so it is
+// not left as the only phase.
 func TestFlowsOfSeveralLimits(t *testing.T) {
 	const limit = "sliding-window-log,rate=5/1s + fixed-window,rate=100/1h"
 	for id, want := range map[string]string{"sustained": "below 340 at 900/10h, above 660 at 300/2h",

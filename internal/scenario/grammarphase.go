@@ -32,7 +32,7 @@ type phaseDraft struct {
 	rates          []speed
 }
 
-// The paces: of which of several limits a multiple of a rate is, and of requests at that rate or at that pace.
+// The paces: of which of several limits a rate, or the requests of a phase, are a multiple.
 const slowest, fastest = "slowest", "fastest"
 
 // aimAuto chooses the aim by the alignment of the limit.
