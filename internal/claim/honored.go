@@ -148,6 +148,9 @@ func (p *partition) retryAt(i int, t headers.Wait, before rivals) (retry, bool) 
 	if p.Limit.Completes() { // requests in flight, or counted later, may deny the retry
 		return retry{}, false
 	}
+	if t.Slack > 0 && !p.endsDenials(d) {
+		return retry{}, false
+	}
 	later := p.obs[i+1:]
 	at := sort.Search(len(later), func(k int) bool { return later[k].Sent-d.FirstByte >= t.For })
 	if at == len(later) {
@@ -169,6 +172,13 @@ func (p *partition) retryAt(i int, t headers.Wait, before rivals) (retry, bool) 
 	x.alone = x.alone && !p.between(before, d) && !p.disturbed(x.next, later[at+1:])
 	return x, x.alone && x.next.Outcome == timeline.Denied ||
 		x.next.Outcome == timeline.Allowed && t.For > 0 && x.next == first
+}
+
+// endsDenials tells whether d would be admitted at its reset. That may be the reset of one unit, and of a
+// window rather than of a ban.
+func (p *partition) endsDenials(d *timeline.Observation) bool {
+	banned := slices.ContainsFunc(p.Limit, func(p spec.Policy) bool { return p.LongestBan() > 0 })
+	return !banned && asksOne(p.Limit, d) && (len(p.Limit) > 0 || d.Cost == 1)
 }
 
 // startsFull tells whether a new partition admits as much as an old one.

@@ -32,6 +32,22 @@ func TestHonoredTakesSeveralWaits(t *testing.T) {
 	run(t, e, []row{{"one that was not honored", lie, "fail", "1 of 1 clients"}})
 }
 
+// TestAResetMayBeThatOfTheWindow: a client that comes back at the reset of its window may still be banned.
+func TestAResetMayBeThatOfTheWindow(t *testing.T) {
+	tl := record(req(41, 411, 412, 429, "X-Ratelimit-Reset: 1"), req(57, 2500, 2501, 429))
+	for limit, want := range map[string]result.Verdict{
+		"sliding-window-log,rate=1/1s":        result.Fail,
+		"sliding-window-log,rate=1/1s,ban=1m": result.Inconclusive,
+	} {
+		if c := Judge(tl, parse(t, limit), honored)[0]; c.Verdict != want {
+			t.Errorf("%s: got %s: %s, want %s", limit, c.Verdict, c.Text, want)
+		}
+	}
+}
+
+// costs returns what gives an observation a cost.
+func costs(n int64) func(*timeline.Observation) { return func(o *timeline.Observation) { o.Cost = n } }
+
 func TestHonored(t *testing.T) {
 	const ra, date = "Retry-After: 1", "Date: Fri, 20 Nov 2026 12:00:00 GMT"
 	denied := req(41, 411, 412, 429, ra)
@@ -75,6 +91,11 @@ func TestHonored(t *testing.T) {
 		{"a wait that overflows", record(req(41, 411, 412, 429, "Retry-After: 9223372036854775807"),
 			req(57, 1500, 1501, 429)), "too-few", ""},
 
+		{"a reset that passed", record(req(41, 411, 412, 429, "X-Ratelimit-Reset: 1"),
+			req(57, 2500, 2501, 429)), "fail", "was denied with reset (x-ratelimit): 1.000 s"},
+		{"a reset that passed, which may be that of one unit, and a cost of two", record(
+			with(req(41, 411, 412, 429, "X-Ratelimit-Reset: 1"), costs(2)),
+			with(req(57, 2500, 2501, 429), costs(2))), "too-few", ""},
 		{"another cost", record(denied,
 			with(req(57, 1500, 1501, 429), func(o *timeline.Observation) { o.Cost = 2 })), "too-few", ""},
 		{"another partition",
