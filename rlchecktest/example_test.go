@@ -15,7 +15,7 @@ import (
 	"github.com/rlcheck/rlcheck/rlchecktest"
 )
 
-// limit admits 20 requests a minute of each client, in windows that its first request opens.
+// limit admits 5 requests a minute of each client, in windows that its first request opens.
 func limit(next http.Handler) http.Handler {
 	var mu sync.Mutex
 	ends, used := map[string]time.Time{}, map[string]int{}
@@ -26,7 +26,7 @@ func limit(next http.Handler) http.Handler {
 		if !now.Before(ends[client]) {
 			ends[client], used[client] = now.Add(time.Minute), 0
 		}
-		if used[client]++; used[client] > 20 {
+		if used[client]++; used[client] > 5 {
 			rest := ends[client].Sub(now)
 			w.Header().Set("Retry-After", strconv.Itoa(int(rest.Seconds())+1))
 			http.Error(w, "slow down", http.StatusTooManyRequests)
@@ -39,7 +39,7 @@ func limit(next http.Handler) http.Handler {
 var ok = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
 // spec is the limit of limit.
-const spec = "fixed-window,rate=20/1m,align=first"
+const spec = "fixed-window,rate=5/1m,align=first"
 
 // quick chooses one scenario, so that the examples take no time.
 var quick = rlchecktest.Only("burst")
