@@ -29,13 +29,16 @@ func (c *Case) chance(p *Part) (asked, tested bool) {
 	if c.O.Conformance == result.LowerBound {
 		return len(p.Obs) > 0, p.Seen.Known > 0
 	}
-	lasts := p.shortest()
+	lasts, costs := p.shortest(), c.cheapest(p)
 	answered := func(o *history.Observation) {
 		if o.Answered && o.Outcome == timeline.Denied {
-			o.Outcome, o.Done = timeline.Allowed, max(o.Done, o.Sent+lasts)
+			o.Outcome, o.Done, o.Cost = timeline.Allowed, max(o.Done, o.Sent+lasts), max(o.Cost, costs)
 		}
 	}
 	sent := func(o *history.Observation) {
+		if o.Outcome != timeline.Allowed {
+			o.Cost = max(o.Cost, costs)
+		}
 		o.Answered, o.FirstByte, o.Outcome, o.Done = true, o.Sent, timeline.Allowed, o.Sent+lasts
 	}
 	none := slices.ContainsFunc(c.Limit, func(x spec.Policy) bool { return x.Full() == 0 })
@@ -70,6 +73,21 @@ func (p *Part) shortest() (least time.Duration) {
 	for i := range p.Obs {
 		if o := &p.Obs[i]; o.Outcome == timeline.Allowed && (least == 0 || o.Done-o.Sent < least) {
 			least = o.Done - o.Sent
+		}
+	}
+	return max(0, least)
+}
+
+// cheapest returns the least that an admitted request of p cost, if costs are settled: a denied one would
+// have cost as much, had it been admitted. 0: none was admitted, or a request says what it costs.
+func (c *Case) cheapest(p *Part) (least int64) {
+	settles := func(x spec.Policy) bool { return x.Charge == spec.ChargeCompletion }
+	if !slices.ContainsFunc(c.Limit, settles) {
+		return 0
+	}
+	for i := range p.Obs {
+		if o := &p.Obs[i]; o.Outcome == timeline.Allowed && (least == 0 || o.Cost < least) {
+			least = o.Cost
 		}
 	}
 	return max(0, least)

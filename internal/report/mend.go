@@ -11,7 +11,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -142,12 +141,10 @@ func wentAwayMend(s *result.Scenario, r result.Reason) string {
 // chargeMend returns the mend of a run that showed too little, since nobody said when an answer is charged.
 // Empty for others.
 func chargeMend(s *result.Scenario, r result.Reason) string {
-	open := func(p spec.Policy) bool { return p.Charge == spec.ChargeCompletion && !p.LingerSet }
-	if r != result.TooFew || !slices.ContainsFunc(s.Limit, open) {
+	if r != result.TooFew {
 		return ""
 	}
-	return "say how soon after its last byte an answer is charged (linger=20ms), and where windows begin " +
-		"(align=first)"
+	return s.ChargeMend()
 }
 
 // slowMend returns the mend of a run that showed too little, since answers came late or nobody said which

@@ -31,8 +31,7 @@ func (s *Scenario) Coarse() (why, mend string) {
 	late, all := s.timedOut()
 	switch cost := s.leastCost(); {
 	case cost > 1:
-		return fmt.Sprintf("no request costs less than %d units, so no burst is known to less", cost),
-			"send requests of one unit, or " + less
+		return s.dear(cost, less)
 	case late*scarce > all:
 		return fmt.Sprintf("%d of %s got no answer in time", late, text.Plural(all, "request")),
 			"find out why the target does not answer: it may serve few clients at a time"

@@ -172,7 +172,7 @@ func terms(s *scenario.Scenario, tl *timeline.Timeline) timeline.Terms {
 	if s.Expect.Conformance == scenario.NoConformance {
 		return timeline.Terms{}
 	}
-	o := judgeOptions(s)
+	o := recordedOptions(s, tl)
 	r := o.Resolution
 	t := timeline.Terms{Conformance: string(o.Conformance), Shared: o.Shared,
 		BurstExact: r.BurstExact, Burst: r.Burst, Rate: r.Rate}
@@ -294,24 +294,51 @@ func judgeOptions(s *scenario.Scenario) check.Options {
 	}
 }
 
+// recordedOptions returns the options by which a recording of s is judged. Where answers tell costs, two
+// quotas less than one answer apart look alike. So a PASS measures the quota to less than the dearest answer.
+// An answer of more than half of the quota is too coarse for that.
+func recordedOptions(s *scenario.Scenario, tl *timeline.Timeline) check.Options {
+	o := judgeOptions(s)
+	if !s.Cost.ByAnswers() || !o.Resolution.BurstExact {
+		return o
+	}
+	dearest := int64(0)
+	for at := range tl.All() {
+		if at.Outcome == timeline.Allowed {
+			dearest = max(dearest, at.Cost)
+		}
+	}
+	if share := asShare(dearest, s.Limit); share > 0 && share <= 0.5 {
+		o.Resolution.BurstExact, o.Resolution.Burst = false, share
+	}
+	return o
+}
+
+// asShare returns how closely requests of a cost measure a quota, as a share of the least that counts costs.
+// It is 0 if they measure each unit.
+func asShare(cost int64, l spec.Limit) float64 {
+	full := int64(math.MaxInt64)
+	for _, p := range l {
+		if p.Unit != spec.UnitRequest {
+			full = min(full, p.Full())
+		}
+	}
+	if cost <= 1 || cost == math.MaxInt64 || full == 0 {
+		return 0
+	}
+	return (float64(cost) - 0.5) / float64(full)
+}
+
 // steps returns how closely requests that all cost several units can measure a quota, as a share of it: two
 // quotas less than one request apart look alike. It is 0 if some request costs one unit.
 func steps(s *scenario.Scenario) float64 {
-	least, full := int64(math.MaxInt64), int64(math.MaxInt64)
+	least := int64(math.MaxInt64)
 	for _, p := range s.Phases {
 		if p.Counted() && p.Cost > 0 {
 			least = min(least, p.Cost)
 		}
 	}
-	for _, p := range s.Limit {
-		if p.Unit != spec.UnitRequest {
-			full = min(full, p.Full())
-		}
-	}
-	if least == 1 || least == math.MaxInt64 || full == 0 {
-		return 0
-	}
-	return (float64(least) - 0.5) / float64(full)
+	return asShare(least, s.Limit)
 }
 
 // telling is how many windows a phase must last so that a recording can measure the length of a window.

@@ -20,7 +20,7 @@ import (
 // The header says so (SingleUnits), so that the recording is judged alike later.
 func charged(tl *timeline.Timeline, s *scenario.Scenario) (result.Claim, *result.Judgement) {
 	tl.Header.Judged.SingleUnits = false
-	c, j := conformance(tl, s, judgeOptions(s))
+	c, j := conformance(tl, s, recordedOptions(s, tl))
 	if c.Verdict != result.Fail || s.Promised(result.PromiseCost) || !costly(tl) ||
 		s.Cost != (scenario.Told{}) {
 		return c, j
@@ -31,12 +31,12 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (result.Claim, *result
 	for i := range single.Observations {
 		single.Observations[i].Cost = 1
 	}
-	o := judgeOptions(s)
+	o := recordedOptions(s, tl)
 	o.Conformance, o.Hint, o.SkipMeasure = result.LowerBound, false, true
 	if early, _ := conformance(single, s, o); early.Verdict == result.Fail {
 		// Denied earlier than one unit a request explains. If costs explain it, they were charged. If not,
 		// that is what is known, whatever a request costs.
-		o = judgeOptions(s)
+		o = recordedOptions(s, tl)
 		o.Conformance = result.LowerBound
 		if both, j := conformance(tl, s, o); s.Expect.Conformance == scenario.Exact &&
 			both.Verdict == result.Fail {
@@ -45,7 +45,7 @@ func charged(tl *timeline.Timeline, s *scenario.Scenario) (result.Claim, *result
 		return c, j
 	}
 	tl.Header.Judged.SingleUnits = true
-	if c, j := conformance(single, s, judgeOptions(s)); c.Verdict == result.Fail {
+	if c, j := conformance(single, s, recordedOptions(s, tl)); c.Verdict == result.Fail {
 		return c, j
 	}
 	return result.Claim{ID: c.ID, Kind: c.Kind, Reason: result.NeedsFailed, Unpromised: result.PromiseCost,

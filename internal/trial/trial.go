@@ -202,6 +202,10 @@ func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoi
 	if tl.Header.Judged = terms(s, &timeline.Timeline{}); has.unknown > 0 {
 		tl.Header.Judged = terms(s, tl)
 	}
+	if t := &tl.Header.Judged; len(t.Limits) > 0 {
+		r := recordedOptions(s, tl).Resolution
+		t.BurstExact, t.Burst = r.BurstExact, r.Burst
+	}
 	// What is kept is judged alike again.
 	tl.Header.Judged.Breaks, tl.Header.Judged.Against = breaks(s, tl), miscounts(s)
 	if o.Recorded != nil {
