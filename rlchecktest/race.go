@@ -1,6 +1,7 @@
 package rlchecktest
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"net/http"
@@ -50,15 +51,13 @@ func (c *config) race(build func() http.Handler) (shown, bool) {
 	h, processors := build(), min(racers, max(2, runtime.GOMAXPROCS(0)))
 	blank := c.request()
 	var all []rlcheck.Request
+	admitted := false
 	for round := range wide + narrow*100/(100+quota) {
 		together, places := racers, racers/2
 		if round >= wide {
 			together, places = processors, 1
 		}
-		client := fmt.Sprintf("%s-race-%d", c.run, round)
-		if strings.HasPrefix(c.partition, "address") {
-			client = fmt.Sprintf("127.0.%d.%d", 1+round/200, 1+round%200)
-		}
+		client := c.racer(round)
 		asks := make([]ask, max(0, quota-places)+together)
 		for i := range asks {
 			asks[i] = ask{r: c.copied(blank), w: httptest.NewRecorder()}
@@ -70,7 +69,8 @@ func (c *config) race(build func() http.Handler) (shown, bool) {
 			return shown{id: "race", verdict: failed, text: text}, true
 		}
 		denied := func(r rlcheck.Request) bool { return r.Outcome != rlcheck.Allowed }
-		if n := len(slices.DeleteFunc(slices.Clone(one), denied)); n != quota { // it is enough
+		n := len(slices.DeleteFunc(slices.Clone(one), denied))
+		if admitted = admitted || n > 0; n != quota { // it is enough
 			all = one
 			break
 		}
@@ -88,8 +88,34 @@ func (c *config) race(build func() http.Handler) (shown, bool) {
 		x.text = "INCONCLUSIVE  " + outside() + "\n  without that it would be a FAIL: " + x.text
 	case j.Verdict == rlcheck.Fail:
 		x.verdict = failed
+		last := ask{r: c.copied(blank), w: httptest.NewRecorder()}
+		mark(last.r, c.racer(2*(wide+narrow)))
+		if admitted && j.Proof.Kind != rlcheck.OverAdmission && c.denies(h, last) {
+			x.text = c.alike() + j.Proof.Text
+		}
 	}
 	return x, true
+}
+
+// racer returns the name of the client of a round.
+func (c *config) racer(round int) string {
+	if strings.HasPrefix(c.partition, "address") {
+		return fmt.Sprintf("127.0.%d.%d", 1+round/200, 1+round%200)
+	}
+	return fmt.Sprintf("%s-race-%d", c.run, round)
+}
+
+// denies tells whether a request is denied.
+func (c *config) denies(h http.Handler, a ask) bool {
+	return c.sendAll(h, []ask{a}, 1, "")[0].Outcome == rlcheck.Denied
+}
+
+// alike says why a client that never asked may be denied where others used up their quota.
+func (c *config) alike() string {
+	by := strings.Replace(cmp.Or(c.partition, "header:X-Api-Key"), ":", " ", 1)
+	return "FAIL  a client that never asked before is denied too: the handler does not tell clients apart " +
+		"by " + by + ", or has a limit that all of them share\n  (name what it tells them apart by, with " +
+		"rlchecktest.Key or Partition; Partition(\"none\") if they share the declared limit)\n  "
 }
 
 // raceQuota returns how many requests a new client is admitted at once. ok=false: a race says nothing of

@@ -85,6 +85,26 @@ func TestARaceIsFound(t *testing.T) {
 	}
 }
 
+// TestAWrongKeyIsNoWrongQuota: a handler that tells clients apart by something else denies the next client.
+// One of another quota does not.
+func TestAWrongKeyIsNoWrongQuota(t *testing.T) {
+	const spec = "fixed-window,rate=20/1h,align=first"
+	const alike = "does not tell clients apart by header X-Tenant"
+	for _, outside := range []bool{true, false} {
+		x := worst(see(t, outside, func() http.Handler { return newWindow(20, time.Hour) }, spec,
+			Key("X-Tenant"), Only("race")))
+		if x.verdict != failed || !strings.Contains(x.text, alike) || strings.Contains(x.text, "perhaps") ||
+			!strings.Contains(x.text, "denied at") {
+			t.Errorf("built before: %v: %v: %s", outside, x.verdict, x.text)
+		}
+		x = worst(see(t, outside, func() http.Handler { return newWindow(19, time.Hour) }, spec,
+			Only("race")))
+		if x.verdict != failed || strings.Contains(x.text, "tell clients apart") {
+			t.Errorf("built before: %v: %v: %s", outside, x.verdict, x.text)
+		}
+	}
+}
+
 // TestWhatKeepsRealTimeIsNotAccused: a window that a goroutine ends never ends in a bubble that it is not
 // in. Built in the bubble, it is right.
 func TestWhatKeepsRealTimeIsNotAccused(t *testing.T) {
