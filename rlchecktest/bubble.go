@@ -163,7 +163,7 @@ func alone(t *testing.T, f func()) {
 // play runs one scenario against a handler that build returns.
 func (c *config) play(s *scenario.Scenario, build func() http.Handler) shown {
 	if why := s.Unmet(); why != "" {
-		return shown{id: s.ID, text: why}
+		return shown{id: s.ID, text: inTest(why)}
 	}
 	network, h := c.network(), build()
 	where, stop, err := network.Listen(h)

@@ -79,22 +79,32 @@ func (c *config) race(build func() http.Handler) (shown, bool) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+	return c.raced(all, func() bool {
+		last := ask{r: c.copied(blank), w: httptest.NewRecorder()}
+		mark(last.r, c.racer(2*(wide+narrow)))
+		return admitted && c.sendAll(h, []ask{last}, 1, "")[0].Outcome == rlcheck.Denied
+	}), true
+}
+
+// raced judges a race. alike tells whether a client that never asked is denied, though others were not.
+func (c *config) raced(all []rlcheck.Request, alike func() bool) shown {
 	j := c.limit.Judge(all, rlcheck.SameClock())
-	x := shown{id: "race", verdict: open, text: j.String()}
+	x := shown{id: "race", verdict: open, text: inTest(j.String())}
 	switch {
 	case j.Verdict == rlcheck.Pass:
 		x.verdict = passed
 	case j.Verdict == rlcheck.Fail && j.Proof.Kind != rlcheck.OverAdmission && outside() != "":
 		x.text = "INCONCLUSIVE  " + outside() + "\n  without that it would be a FAIL: " + x.text
+	case j.Verdict == rlcheck.Fail && j.Proof.Kind != rlcheck.OverAdmission && alike():
+		by := strings.Replace(cmp.Or(c.partition, "header:X-Api-Key"), ":", " ", 1)
+		x.verdict, x.text = failed, "FAIL  a client that never asked before is denied too: the handler does "+
+			"not tell clients apart by "+by+", or has a limit that all of them share\n  (name what it "+
+			"tells them apart by, with rlchecktest.Key or Partition; Partition(\"none\") if they share the declared "+
+			"limit)\n  "+j.Proof.Text
 	case j.Verdict == rlcheck.Fail:
 		x.verdict = failed
-		last := ask{r: c.copied(blank), w: httptest.NewRecorder()}
-		mark(last.r, c.racer(2*(wide+narrow)))
-		if admitted && j.Proof.Kind != rlcheck.OverAdmission && c.denies(h, last) {
-			x.text = c.alike() + j.Proof.Text
-		}
 	}
-	return x, true
+	return x
 }
 
 // racer returns the name of the client of a round.
@@ -103,19 +113,6 @@ func (c *config) racer(round int) string {
 		return fmt.Sprintf("127.0.%d.%d", 1+round/200, 1+round%200)
 	}
 	return fmt.Sprintf("%s-race-%d", c.run, round)
-}
-
-// denies tells whether a request is denied.
-func (c *config) denies(h http.Handler, a ask) bool {
-	return c.sendAll(h, []ask{a}, 1, "")[0].Outcome == rlcheck.Denied
-}
-
-// alike says why a client that never asked may be denied where others used up their quota.
-func (c *config) alike() string {
-	by := strings.Replace(cmp.Or(c.partition, "header:X-Api-Key"), ":", " ", 1)
-	return "FAIL  a client that never asked before is denied too: the handler does not tell clients apart " +
-		"by " + by + ", or has a limit that all of them share\n  (name what it tells them apart by, with " +
-		"rlchecktest.Key or Partition; Partition(\"none\") if they share the declared limit)\n  "
 }
 
 // raceQuota returns how many requests a new client is admitted at once. ok=false: a race says nothing of

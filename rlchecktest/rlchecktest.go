@@ -75,7 +75,11 @@ func (c *config) overTheWire(t *testing.T, endpoint string) (out []shown) {
 			one = trial.Scenario(t.Context(), s, trial.Options{ID: run + "-" + s.ID, Seed: 1,
 				Version: "test", Allow: c.allow, Events: c.events})
 		}
-		out = append(out, c.weigh(&one, ""))
+		x := c.weigh(&one, "")
+		if word, _, _ := strings.Cut(x.text, "  "); x.verdict != skipped {
+			t.Logf("%s: %s", s.ID, word)
+		}
+		out = append(out, x)
 	}
 	return c.together(out)
 }
@@ -197,6 +201,7 @@ func (c *config) weigh(out *result.Scenario, doubt string) shown {
 	default:
 		x.text = "FAIL  (informative)  " + proof
 	}
+	x.text = inTest(x.text)
 	return x
 }
 

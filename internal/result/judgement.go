@@ -298,7 +298,8 @@ func (c Chances) Short() string {
 	case c.Seen == 0:
 		return fmt.Sprintf("there are no %s, and a PASS needs %d", c.Of, need)
 	case c.Seen < need:
-		return fmt.Sprintf("there are only %d %s, and a PASS needs %d", c.Seen, c.Of, need)
+		return fmt.Sprintf("a PASS needs %d %s, and there %s", need, c.Of,
+			map[bool]string{true: "is only 1", false: fmt.Sprintf("are only %d", c.Seen)}[c.Seen == 1])
 	default:
 		return ""
 	}
