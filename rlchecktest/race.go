@@ -97,10 +97,10 @@ func (c *config) raced(all []rlcheck.Request, alike func() bool) shown {
 		x.text = "INCONCLUSIVE  " + outside() + "\n  without that it would be a FAIL: " + x.text
 	case j.Verdict == rlcheck.Fail && j.Proof.Kind != rlcheck.OverAdmission && alike():
 		by := strings.Replace(cmp.Or(c.partition, "header:X-Api-Key"), ":", " ", 1)
-		x.verdict, x.text = failed, "FAIL  a client that never asked before is denied too: the handler does "+
-			"not tell clients apart by "+by+", or has a limit that all of them share\n  (name what it "+
-			"tells them apart by, with rlchecktest.Key or Partition; Partition(\"none\") if they share the declared "+
-			"limit)\n  "+j.Proof.Text
+		x.verdict, x.text = failed, "FAIL  a client that never asked before is denied too: the handler "+
+			"does not tell clients apart by "+by+", or has a limit that all of them share\n  (name what it "+
+			"tells them apart by, with rlchecktest.Key or Partition; Partition(\"none\") if they share the "+
+			"declared limit)\n  "+j.Proof.Text
 	case j.Verdict == rlcheck.Fail:
 		x.verdict = failed
 	}
