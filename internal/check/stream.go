@@ -52,7 +52,7 @@ type Stream struct {
 const (
 	heldLimit  = 200_000   // the largest recording that is judged at once
 	wholeLimit = 1_000_000 // the most observations of one partition that are judged
-	tapeBudget = 16 << 20
+	tapeBudget = 8 << 20
 )
 
 // caps are the caps of a stream: heldLimit, wholeLimit and tapeBudget except in tests.
