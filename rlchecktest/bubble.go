@@ -46,7 +46,7 @@ func (c *config) inBubble(t *testing.T, before bool, build func() http.Handler) 
 	build = keeping(build)
 	c.real = func(d time.Duration) { wait <- d; <-passed }
 	var begin time.Time
-	if before {
+	if c.before = before; before {
 		begin = c.enter()
 	}
 	var out []shown
@@ -193,7 +193,12 @@ func (c *config) play(s *scenario.Scenario, build func() http.Handler) shown {
 // outside names a goroutine that the code under test started outside of the bubble and that waits there.
 // Empty: there is none. It keeps real time, so a limiter that needs it stands still while virtual hours
 // pass.
-func outside() string {
+func (c *config) outside() string {
+	mend := "an earlier bubble or the process has it: run this test alone, or serve the handler with " +
+		"httptest.NewServer, and test that with rlchecktest.URL"
+	if c.before {
+		mend = "build the handler in the function given to rlchecktest.Make"
+	}
 	buf := make([]byte, 1<<20)
 	buf = buf[:runtime.Stack(buf, true)]
 	for one := range strings.SplitSeq(string(buf), "\n\n") {
@@ -207,7 +212,7 @@ func outside() string {
 		_, at, _ := strings.Cut(place, "\n\t")
 		at, _, _ = strings.Cut(at, " +")
 		return fmt.Sprintf("a goroutine that %s started (%s) is outside of the bubble and keeps real time "+
-			"(build the handler in the function given to rlchecktest.Make)", name, at)
+			"(%s)", name, at, mend)
 	}
 	return ""
 }

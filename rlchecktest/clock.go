@@ -19,14 +19,14 @@ const mostReal = 3 * time.Second
 // uses up its quota and comes back:
 //
 //	virtual time passes: admitted -> ""
-//	                     denied   -> a goroutine is outside, or
+//	                     denied   -> a goroutine is outside, and the handler was built there, or
 //	                                 real time passes: admitted -> its clock is real
-//	                                                   denied   -> "", a fault
+//	                                                   denied   -> a goroutine is outside, or "", a fault
 func (c *config) otherClock(h http.Handler) string {
 	mark, ok := marker(c.partition)
 	quota, fits := raceQuota(c.limit)
 	if !ok || !fits || c.denial.byContent() {
-		return outside()
+		return c.outside()
 	}
 	asks := make([]ask, quota+3)
 	for i := range asks {
@@ -43,23 +43,25 @@ func (c *config) otherClock(h http.Handler) string {
 		back = max(back, 2*p.UntilRoom(1))
 	}
 	if !denied(asks[:quota+1]) {
-		return outside()
+		return c.outside()
 	}
 	if time.Sleep(2 * back); !denied(asks[quota+1 : quota+2]) {
 		return ""
 	}
-	if why := outside(); why != "" {
+	why := c.outside()
+	if why != "" && c.before {
 		return why
 	}
-	const reads = "the limiter reads a clock that is not virtual, such as runtime.nanotime: a bubble " +
-		"cannot move it (serve the handler with httptest.NewServer, and test that with rlchecktest.URL)"
+	const reads = "the limiter reads a clock that is not virtual, such as runtime.nanotime or one that a " +
+		"goroutine of the whole process keeps: a bubble cannot move it (serve the handler with " +
+		"httptest.NewServer, and test that with rlchecktest.URL)"
 	if back > mostReal {
 		return fmt.Sprintf("a client has no quota after %s of virtual time: either it never has, or %s",
 			2*back, reads)
 	}
 	c.real(back)
 	if denied(asks[quota+2:]) {
-		return ""
+		return why
 	}
 	return reads
 }

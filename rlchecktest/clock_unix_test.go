@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // kernel is a window of a second by the clock of the kernel, which is never virtual.
@@ -36,10 +37,19 @@ func (l *kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestAClockThatIsNotVirtualIsTold: the windows of a limiter that reads the kernel's clock never end in a
 // bubble, which is no fault of it.
 func TestAClockThatIsNotVirtualIsTold(t *testing.T) {
-	x := worst(see(t, false, func() http.Handler {
-		return &kernel{second: map[string]int64{}, used: map[string]int{}}
-	}, "fixed-window,rate=20/1s", Only("quota-window")))
-	if x.verdict != open || !strings.Contains(x.text, "a clock that is not virtual") {
-		t.Errorf("got %v: %s", x.verdict, x.text)
+	look := func() {
+		t.Helper()
+		x := worst(see(t, false, func() http.Handler {
+			return &kernel{second: map[string]int64{}, used: map[string]int{}}
+		}, "fixed-window,rate=20/1s", Only("quota-window")))
+		if x.verdict != open || !strings.Contains(x.text, "a clock that is not virtual") ||
+			strings.Contains(x.text, "newSwept") || strings.Contains(x.text, "Make") {
+			t.Errorf("got %v: %s", x.verdict, x.text)
+		}
 	}
+	look()
+	stop := make(chan struct{})
+	defer close(stop)
+	newSwept(20, time.Second, stop) // a goroutine that has nothing to do with the handler
+	look()
 }

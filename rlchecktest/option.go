@@ -41,6 +41,8 @@ type config struct {
 	short      bool
 	// network returns a network in the process.
 	network func() trial.Network
+	// before tells that the handler was built before the bubble.
+	before bool
 	// real waits in real time, also in a bubble.
 	real func(time.Duration)
 }

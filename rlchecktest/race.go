@@ -93,8 +93,8 @@ func (c *config) raced(all []rlcheck.Request, alike func() bool) shown {
 	switch {
 	case j.Verdict == rlcheck.Pass:
 		x.verdict = passed
-	case j.Verdict == rlcheck.Fail && j.Proof.Kind != rlcheck.OverAdmission && outside() != "":
-		x.text = "INCONCLUSIVE  " + outside() + "\n  without that it would be a FAIL: " + x.text
+	case j.Verdict == rlcheck.Fail && j.Proof.Kind != rlcheck.OverAdmission && c.outside() != "":
+		x.text = "INCONCLUSIVE  " + c.outside() + "\n  without that it would be a FAIL: " + x.text
 	case j.Verdict == rlcheck.Fail && j.Proof.Kind != rlcheck.OverAdmission && alike():
 		by := strings.Replace(cmp.Or(c.partition, "header:X-Api-Key"), ":", " ", 1)
 		x.verdict, x.text = failed, "FAIL  a client that never asked before is denied too: the handler "+
