@@ -65,7 +65,7 @@ var products = []struct {
 		return stdlib.NewMiddleware(l, stdlib.WithKeyGetter(key)).Handler(ok)
 	}},
 	{"go-limiter", "go-limiter:Tokens=20,Interval=1s",
-		"it reads runtime.nanotime, which is not virtual: use rlchecktest.URL",
+		"it reads runtime.nanotime, which is not virtual; over rlchecktest.URL its Retry-After has UTC for GMT",
 		func() http.Handler {
 			store, err := memorystore.New(&memorystore.Config{Tokens: 20, Interval: time.Second})
 			if err != nil {
