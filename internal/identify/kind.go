@@ -56,7 +56,7 @@ func (k *Kind) Counts() bool {
 // mostSearched is how many exact searches may be asked for at once. With an unknown phase each takes long.
 func (k *Kind) mostSearched() int {
 	if k.Base.Weighs() && k.Base.Align == spec.AlignUnknown {
-		return 40
+		return 12
 	}
 	return ManyAsked
 }

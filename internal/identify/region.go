@@ -105,20 +105,21 @@ func (r *Region) split(slow time.Duration) []*Region {
 	return out
 }
 
-// take sorts boxes into live and doubtful ones, and drops the refuted ones.
-func (r *Region) take(tl *timeline.Timeline, boxes ...Box) {
+// take sorts boxes into live and doubtful ones, and drops the refuted ones. again: they were live before.
+func (r *Region) take(tl *timeline.Timeline, again bool, boxes ...Box) {
 	for _, b := range boxes {
 		if w, is := b.written(); r.coarse() && is {
 			b = w
 		} else if r.coarse() {
 			continue
 		}
+		stands := again && !(r.Kind.Searched && b.exact()) && r.stands(tl, b) // then all of b is not refuted
 		switch {
-		case r.Refuted(tl, b), r.coarse() && b.point() && !r.stands(tl, b):
+		case !stands && r.Refuted(tl, b), r.coarse() && b.point() && !r.stands(tl, b):
 			r.Last = b
 		case !r.Fine && r.Back(b.Q2, b.T2) <= r.Blur:
 			r.Tried = append(r.Tried, b)
-		case !r.stands(tl, b) && !(r.Kind.Searched && b.exact() && r.hit(tl, b)):
+		case !stands && !r.stands(tl, b) && !(r.Kind.Searched && b.exact() && r.hit(tl, b)):
 			r.Doubtful = append(r.Doubtful, b)
 		default:
 			r.Live = append(r.Live, b)
@@ -127,12 +128,12 @@ func (r *Region) take(tl *timeline.Timeline, boxes ...Box) {
 }
 
 // takeInTime takes boxes until it is late. It returns the boxes that it did not judge.
-func (r *Region) takeInTime(tl *timeline.Timeline, boxes []Box) []Box {
+func (r *Region) takeInTime(tl *timeline.Timeline, again bool, boxes []Box) []Box {
 	for i, b := range boxes {
 		if r.Over() {
 			return boxes[i:]
 		}
-		r.take(tl, b)
+		r.take(tl, again, b)
 	}
 	return nil
 }
@@ -149,8 +150,8 @@ func (r *Region) Narrow(tl *timeline.Timeline, asked int) {
 	}
 	live, doubtful := r.Live, r.Doubtful
 	r.Live, r.Doubtful = nil, nil
-	live = r.takeInTime(tl, live)
-	doubtful = r.takeInTime(tl, doubtful)
+	live = r.takeInTime(tl, true, live)
+	doubtful = r.takeInTime(tl, false, doubtful)
 	r.Live, r.Doubtful = append(r.Live, live...), append(r.Doubtful, doubtful...)
 	r.spread(tl, &r.Live, r.parts())
 	r.doubt(tl)
@@ -195,7 +196,7 @@ func (r *Region) spread(tl *timeline.Timeline, boxes *[]Box, most int) {
 
 func (r *Region) divide(tl *timeline.Timeline, b Box) {
 	lower, upper := b.halves()
-	r.take(tl, upper, lower)
+	r.take(tl, false, upper, lower)
 }
 
 // Cut restricts the times of r to an interval, unless nothing would be left.

@@ -1,8 +1,8 @@
 package identify
 
 import (
+	"fmt"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -36,20 +36,23 @@ func Silence(tl *timeline.Timeline, l spec.Limit) (out time.Duration) {
 	return out
 }
 
+// stretch names a stretch by its first request, so that names ascend as the stretches do.
+const stretch = "%09d"
+
 // Anew returns the recording of one client with a new client after each silence.
 func Anew(tl *timeline.Timeline, silence time.Duration) *timeline.Timeline {
-	out, begin, end, late := *tl, 0, time.Duration(0), Lateness(tl)
+	out, name, end, late := *tl, fmt.Sprintf(stretch, 0), time.Duration(0), Lateness(tl)
 	out.Observations = make([]timeline.Observation, len(tl.Observations))
 	for i, o := range tl.Observations {
 		if i > 0 && o.Sent-end >= silence {
-			begin = i
+			name = fmt.Sprintf(stretch, i)
 		}
 		if o.Answered {
 			end = max(end, o.FirstByte)
 		} else {
 			end = max(end, o.Sent+late)
 		}
-		o.Partition = strconv.Itoa(begin)
+		o.Partition = name
 		out.Observations[i] = o
 	}
 	out.Header.Ended = max(tl.Header.Ended, tl.End())
