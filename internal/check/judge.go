@@ -63,8 +63,8 @@ func explained(c *Case, limit spec.Limit) *result.Judgement {
 // fewBoxes is how many boxes of phases a short search asks.
 const fewBoxes = 100
 
-// boxesOf is how many boxes Refuted asks of a policy. Ranges are divided by who asks about them: where windows
-// begin at a known time their parts refute hardly more, and elsewhere a third of the boxes does.
+// boxesOf is how many boxes Refuted asks of a policy. Who asks about ranges divides them. Where windows begin
+// at a known time their parts refute hardly more, and elsewhere a third of the boxes does.
 func boxesOf(p spec.Policy) int {
 	switch {
 	case !limiter.Ranged(p):
