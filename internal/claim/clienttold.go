@@ -114,13 +114,20 @@ func (c clock) resets(d *timeline.Observation) (due time.Duration, said string) 
 // bodyWait returns the shortest wait that the body of a denial may mean, and its name. A number without a
 // unit may count milliseconds.
 func bodyWait(d *timeline.Observation) (w time.Duration, said string) {
-	m, ok := headers.Members(d.Body)["retryafter"]
-	n, isNumber := m.Number()
-	if !ok || !isNumber || n <= 0 || n >= sinceEpoch {
-		return never, ""
+	w = never
+	members := headers.Members(d.Body)
+	for _, name := range headers.BodyWaits {
+		m, ok := members[name]
+		n, isNumber := m.Number()
+		if !ok || !isNumber || n <= 0 || n >= sinceEpoch {
+			continue
+		}
+		if !m.InSeconds() {
+			n /= 1000
+		}
+		if of := time.Duration(n * float64(time.Second)); of < w {
+			w, said = of, fmt.Sprintf("%s: %s in its body", m.Name, m.Value)
+		}
 	}
-	if !m.InSeconds() {
-		n /= 1000
-	}
-	return time.Duration(n * float64(time.Second)), fmt.Sprintf("%s: %s in its body", m.Name, m.Value)
+	return w, said
 }

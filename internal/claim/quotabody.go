@@ -31,7 +31,7 @@ func (j *Recording) toldBody() result.Claim {
 		if len(m) > 0 {
 			compared++
 		}
-		for _, name := range []string{"retryafter", "limit", "resetat", "status"} {
+		for _, name := range append(slices.Clone(headers.BodyWaits), "limit", "resetat", "status") {
 			text := j.conflict(o, m, name)
 			if text == "" {
 				continue
@@ -64,7 +64,7 @@ func (j *Recording) conflict(o *timeline.Observation, m map[string]headers.Membe
 		return ""
 	}
 	switch name {
-	case "retryafter":
+	case "retryafter", "retryafterms":
 		return j.waitConflict(o, x)
 	case "limit":
 		return j.limitConflict(o, x, m["window"])

@@ -173,7 +173,9 @@ func TestBodiesTellWhatFieldsTell(t *testing.T) {
 		{`{"error":{"retry-after":2000}}`, "fail", "the body counts milliseconds, the field counts seconds"},
 		{`{"retry_after":1700000002}`, "pass", ""}, // an instant is no wait
 		{`{"retry_after":60}`, "fail", "its body says retry_after: 60, but its field Retry-After: 2"},
-		{`{"retry_after_ms":2000}`, "needs-failed", "no denial states"},
+		{`{"retry_after_ms":2000}`, "pass", "bodies of 1 denial"},
+		{`{"retry_after_ms":60000}`, "fail", "its body says retry_after_ms: 60000"},
+		{`{"retry_every_ms":2000}`, "needs-failed", "no denial states"},
 		{`{"limit":36000}`, "fail", "its body says limit: 36000, but its fields state a limit of 5"},
 		{`{"status":503}`, "fail", "its status is 429"},
 		{`{"status":"error"}`, "pass", ""},

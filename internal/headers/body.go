@@ -15,29 +15,46 @@ import (
 // Member is a number or text of a body, with the name that the body gives it.
 type Member struct{ Name, Value string }
 
-// Number returns the value as a number, a duration in seconds.
+// Number returns the value as a number, a duration in seconds. A name may say that it counts milliseconds.
 func (m Member) Number() (float64, bool) {
 	if d, err := time.ParseDuration(m.Value); err == nil && m.Spelled() {
 		return d.Seconds(), true
 	}
 	x, err := strconv.ParseFloat(m.Value, 64)
+	if m.unit() == time.Millisecond {
+		x /= 1000
+	}
 	return x, err == nil && !math.IsInf(x, 0) && !math.IsNaN(x)
 }
 
 // Spelled tells whether the value has a unit, as that of RetryInfo of Google has: 42s.
 func (m Member) Spelled() bool { return strings.HasSuffix(m.Value, "s") }
 
-// InSeconds tells whether a wait surely counts seconds.
-func (m Member) InSeconds() bool { return m.Spelled() || plainName(m.Name) == "retryafterseconds" }
+// InSeconds tells whether Number surely counts seconds.
+func (m Member) InSeconds() bool { return m.Spelled() || m.unit() != 0 }
+
+// unit returns the unit that the name of a wait states, 0: none.
+func (m Member) unit() time.Duration { return waitUnits[plainName(m.Name)] }
+
+// waitUnits are the units in names of waits.
+var waitUnits = map[string]time.Duration{
+	"retryafterseconds": time.Second, "retryaftersecs": time.Second, "retryaftersec": time.Second,
+	"retryafterms": time.Millisecond, "retryaftermillis": time.Millisecond,
+	"retryaftermilliseconds": time.Millisecond,
+}
 
 // aliases are the names of the members that are read, in lower case without dashes and underscores.
 var aliases = map[string]string{
 	"retryafter": "retryafter", "retryafterseconds": "retryafter", "retryin": "retryafter",
-	"retrydelay": "retryafter",
-	"limit":      "limit", "window": "window", "windowseconds": "window",
+	"retrydelay": "retryafter", "retryafterms": "retryafterms", "retryaftermillis": "retryafterms",
+	"retryaftermilliseconds": "retryafterms", "retryaftersecs": "retryafter", "retryaftersec": "retryafter",
+	"limit": "limit", "window": "window", "windowseconds": "window",
 	"resetat": "resetat", "resettime": "resetat", "resetsat": "resetat",
 	"status": "status", "statuscode": "status",
 }
+
+// BodyWaits are the keys of the waits in Members.
+var BodyWaits = []string{"retryafter", "retryafterms"}
 
 // Members returns the members of a denial's body by the names of aliases. It reads a JSON object and the
 // objects in it, as far as the body was kept. It leaves out a member if two of that name contradict each

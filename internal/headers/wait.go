@@ -32,17 +32,31 @@ func Waits(get func(name string) (string, bool), body string, date time.Time) (o
 		out = append(out, w)
 	}
 	if field, value, w, ok := MillisecondWait(get); ok {
-		out = append(out, Wait{Field: field, Value: value, For: w, Unit: time.Millisecond})
+		out = append(out, Wait{Field: field, Value: value, For: w, Unit: millisecondStep(w)})
 	}
-	m, has := Members(body)["retryafter"]
-	if !has || !m.Spelled() && len(out) > 0 {
-		return out
-	}
-	if s, ok := m.Number(); ok && s >= 0 && s < 1e9 {
-		out = append(out, Wait{Field: m.Name, Value: m.Value, For: time.Duration(s * float64(time.Second)),
-			Unit: time.Second, Loose: !m.InSeconds()})
+	members, stated := Members(body), len(out)
+	for _, name := range BodyWaits {
+		m, has := members[name]
+		s, ok := m.Number()
+		if !has || !m.Spelled() && stated > 0 || !ok || s < 0 || s >= 1e9 {
+			continue
+		}
+		w := Wait{Field: m.Name, Value: m.Value, For: time.Duration(s * float64(time.Second)),
+			Unit: time.Second, Loose: !m.InSeconds()}
+		if m.unit() == time.Millisecond {
+			w.Unit = millisecondStep(w.For)
+		}
+		out = append(out, w)
 	}
 	return out
+}
+
+// millisecondStep returns the step of a wait in milliseconds. Whole seconds may be rounded up.
+func millisecondStep(w time.Duration) time.Duration {
+	if w%time.Second == 0 {
+		return time.Second
+	}
+	return time.Millisecond
 }
 
 // StatedWait returns the wait of a valid Retry-After, if there is one.

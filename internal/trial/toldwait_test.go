@@ -2,8 +2,10 @@ package trial
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -58,6 +60,15 @@ func TestWaitsThatOtherFieldsTell(t *testing.T) {
 			"was denied with retry_after: 2"},
 		"a body, too late": {bucket, lab.None, lab.DenyJSON, body(`{"retry_after_seconds":60}`), result.Fail,
 			"was denied with retry_after_seconds: 60"},
+		"a body in milliseconds": {bucket, lab.RetryAfterMS, lab.DenyText, milliseconds(1), result.Pass, ""},
+		"a body in milliseconds, too early": {window, lab.None, lab.DenyText,
+			body(`{"retryAfterMs":2000}`), result.Fail, "was denied with retryAfterMs: 2000"},
+		"a body in milliseconds, too late": {bucket, lab.None, lab.DenyText,
+			body(`{"retry_after_ms":60000}`), result.Fail, "was denied with retry_after_ms: 60000"},
+		"a body in milliseconds of whole seconds": {bucket, lab.RetryAfterMS, lab.DenyText,
+			milliseconds(1000), result.Pass, ""},
+		"milliseconds of whole seconds": {bucket, lab.RetryAfterMS, lab.DenyText,
+			field("Retry-After-Ms", "1000"), result.Pass, ""},
 		"nothing": {bucket, lab.None, lab.DenyText, nil, result.Inconclusive,
 			"none of"},
 	} {
@@ -97,6 +108,15 @@ func TestWaitsThatOtherFieldsTell(t *testing.T) {
 				t.Errorf("got %q, want %q", text, c.says)
 			}
 		})
+	}
+}
+
+// milliseconds moves Retry-After-Ms into the body, rounded up to a step.
+func milliseconds(step int) func(http.Header) string {
+	return func(h http.Header) string {
+		n, _ := strconv.Atoi(h.Get("Retry-After-Ms"))
+		h.Del("Retry-After-Ms")
+		return fmt.Sprintf(`{"retry_after_ms":%d}`, (n+step-1)/step*step)
 	}
 }
 
