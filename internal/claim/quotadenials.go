@@ -27,23 +27,13 @@ func (j *Recording) deniedLimit(id string, tellers []teller) result.Claim {
 			of[t.o.Seq] = &tellers[i]
 		}
 	}
-	var left, again []result.Finding
-	judged, one := 0, false
+	var again []result.Finding
+	one := false
 	for _, t := range of {
 		one = one || asksOne(j.LimitOf(t.o), t.o)
 	}
-	for _, p := range j.ByPartition() {
-		counted, ok := j.CountedBy(len(p.Observations),
-			func(i int) *timeline.Observation { return &p.Observations[i] })
-		if !ok || len(counted.Limit) == 0 {
-			continue
-		}
-		s := series{Recording: counted, obs: p.Observations}
-		if !s.bans() {
-			f, n := s.unitsLeft(of)
-			left, judged = append(left, f...), judged+n
-		}
-	}
+	left, spent, open := j.unitsLeft(of)
+	judged := len(left) + spent
 	retries, _ := j.retries(func(d *timeline.Observation) []headers.Wait { return lastOf(of[d.Seq], d) })
 	for _, x := range retries {
 		if x.next.Outcome == timeline.Denied && !j.surelyWaited(x) {
@@ -53,9 +43,11 @@ func (j *Recording) deniedLimit(id string, tellers []teller) result.Claim {
 			again = append(again, early(x))
 		}
 	}
-	switch {
+	switch bad := len(left) + len(again); {
+	case bad == 0 && open > judged && len(j.Limit) > 0:
+		return TooFew(id, fmt.Sprintf("units are stated as left by %s, and they may have come back, or been "+
+			"taken, while the request was on its way", text.Plural(open, "denial")))
 	case judged > 0 && len(j.Limit) > 0:
-		bad := len(left) + len(again)
 		return result.Settle(id, fmt.Sprintf("%d of %s state the limit that denied%s", judged-bad,
 			text.Plural(judged, "denial"), Shown(bad)), result.Of(judged,
 			"denials whose limit was looked for"),
@@ -77,9 +69,27 @@ func asksOne(l spec.Limit, o *timeline.Observation) bool {
 	return !slices.ContainsFunc(l, func(p spec.Policy) bool { return p.InFlight() || p.Asks(o.Cost) != 1 })
 }
 
-// unitsLeft judges what the denials of a partition say that is left. judged counts those of which that is
-// known: the cost in the units of a quota may be greater than 1.
-func (s *series) unitsLeft(of map[int]*teller) (found []result.Finding, judged int) {
+// unitsLeft judges what denials say that is left. spent counts those that state a limit with nothing left,
+// and found has those whose limits surely all had units left. open counts those that state units which may
+// have come back, or been taken, meanwhile.
+func (j *Recording) unitsLeft(of map[int]*teller) (found []result.Finding, spent, open int) {
+	for _, p := range j.ByPartition() {
+		counted, ok := j.CountedBy(len(p.Observations),
+			func(i int) *timeline.Observation { return &p.Observations[i] })
+		if !ok || len(counted.Limit) == 0 {
+			continue
+		}
+		s := series{Recording: counted, obs: p.Observations}
+		if !s.bans() {
+			f, none, unknown := s.unitsLeft(of)
+			found, spent, open = append(found, f...), spent+none, open+unknown
+		}
+	}
+	return found, spent, open
+}
+
+// unitsLeft judges the denials of one partition.
+func (s *series) unitsLeft(of map[int]*teller) (found []result.Finding, spent, open int) {
 	var turned []*timeline.Observation // denials that explain themselves if a window ended on their way
 	for i := range s.obs {
 		o := &s.obs[i]
@@ -89,28 +99,25 @@ func (s *series) unitsLeft(of map[int]*teller) (found []result.Finding, judged i
 		}
 		least, what, sure := t.leastLeft(s.LimitOf(o))
 		if least == 0 {
-			judged++
+			spent++
 		}
 		if least <= 0 || !sure {
 			continue
 		}
 		back, windows, known := s.freed(o)
 		switch {
-		case !known:
-		case least <= back:
-			judged++
+		case !known || least <= back:
+			open++
 		case windows == 0:
-			judged++
 			found = append(found, s.unspent([]*timeline.Observation{o}, least, back, what))
 		default:
 			if turned = append(turned, o); s.closely(turned, windows) {
-				judged += len(turned)
 				found = append(found, s.unspent(turned, least, back, what))
 				turned = nil
 			}
 		}
 	}
-	return found, judged
+	return found, spent, open + len(turned)
 }
 
 // leastLeft returns the fewest units that the answer states as left, and of which quota. It is -1 if none
@@ -127,14 +134,14 @@ func (t *teller) leastLeft(limit spec.Limit) (least int64, of headers.Quota, sur
 }
 
 // freed returns the most units that came back, or that rivals took, while o was on its way, and of how many
-// fixed windows it is not known whether they ended meanwhile.
+// policies it is not known whether a window ended, or a batch came back, meanwhile.
 func (s *series) freed(o *timeline.Observation) (units int64, windows int, known bool) {
 	for _, p := range s.LimitOf(o) {
 		back, ok := s.gainedBy(p, o.Sent, o.FirstByte)
 		switch {
-		case ok:
+		case ok && p.Refill != spec.RefillInterval:
 			units = max(units, back)
-		case p.Fixed():
+		case p.Turn() > 0:
 			windows++
 		default:
 			return 0, 0, false
@@ -168,7 +175,7 @@ func (s *series) chargedBy(x *timeline.Observation) time.Duration {
 	return by
 }
 
-// closely tells whether the last of some denials follow one another within the shortest window, and are more
+// closely tells whether the last of some denials follow one another within the shortest turn, and are more
 // than windows may have ended meanwhile: then at least one of them met no end.
 func (s *series) closely(denials []*timeline.Observation, windows int) bool {
 	n := len(denials) - windows - 1
@@ -179,7 +186,7 @@ func (s *series) closely(denials []*timeline.Observation, windows int) bool {
 	h, last := &s.Header, denials[len(denials)-1]
 	span := last.FirstByte - denials[0].Sent + 2*h.ClockError + h.Drift(last.FirstByte)
 	for _, p := range s.Limit {
-		if p.Fixed() && span+max(h.Tick, p.Tick) >= p.ShortestWindow() {
+		if t := p.Turn(); t > 0 && span+max(h.Tick, p.Tick) >= t {
 			return false
 		}
 	}

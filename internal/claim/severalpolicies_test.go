@@ -160,6 +160,7 @@ func TestEachOfSeveralPoliciesIsJudged(t *testing.T) {
 // TestADenialStatesTheLimitThatDenied: 9 in 2 s and 4 in a minute, and the fields are those of the first.
 func TestADenialStatesTheLimitThatDenied(t *testing.T) {
 	const two = "fixed-window,rate=9/2s,align=first + fixed-window,rate=4/1m,align=first"
+	const batches = "token-bucket,rate=10/s,burst=9,refill=interval,fill=5"
 	const settling = "sliding-window-log,rate=9/2s,charge=completion,linger=0s"
 	told := func(seq, at, took, status, left int, more ...string) timeline.Observation {
 		return quotaReq(seq, at, at+took, status, append(more, "X-Ratelimit-Limit: 9",
@@ -187,11 +188,11 @@ func TestADenialStatesTheLimitThatDenied(t *testing.T) {
 		{"costs are settled, and one left", settling, []timeline.Observation{told(4, 120, 1, 429, 5)}, "fail",
 			"5 of a limit of 9"},
 		{"a charge may come late", settling, []timeline.Observation{late(told(3, 110, 1, 200, 5)),
-			told(4, 120, 1, 429, 5)}, "pass", ""},
+			told(4, 120, 1, 429, 5)}, "too-few", ""},
 		{"an estimate is reserved", "fixed-window,rate=9/2s,reserve=2,linger=0s",
 			[]timeline.Observation{told(4, 120, 1, 429, 1)}, "needs-failed", ""},
 		{"a rival took it", two, []timeline.Observation{told(4, 120, 9, 429, 1), told(5, 122, 9, 200, 0)},
-			"pass", ""},
+			"too-few", ""},
 		{"its window ended on the way", two, []timeline.Observation{told(4, 1999, 3, 429, 2)}, "too-few", ""},
 		{"one of two met no end of a window", two, []timeline.Observation{told(4, 2500, 1, 429, 5),
 			told(5, 2510, 1, 429, 5)}, "fail", "#4, #5 were denied one after the other"},
@@ -207,7 +208,13 @@ func TestADenialStatesTheLimitThatDenied(t *testing.T) {
 		{"they are at once", two, []timeline.Observation{told(4, 2500, 9, 429, 5), told(5, 2501, 9, 429, 5),
 			told(6, 2502, 9, 429, 5)}, "too-few", ""},
 		{"a bucket got it back on the way", slowBucket, []timeline.Observation{told(4, 120, 120, 429, 1)},
-			"pass", ""},
+			"too-few", ""},
+		{"a batch may have come back", batches, []timeline.Observation{told(4, 120, 1, 429, 5)}, "too-few",
+			""},
+		{"no two batches came back", batches, []timeline.Observation{told(4, 120, 1, 429, 5),
+			told(5, 130, 1, 429, 5)}, "fail", "#4, #5 were denied"},
+		{"a batch may come with each", batches, []timeline.Observation{told(4, 120, 1, 429, 5),
+			told(5, 660, 1, 429, 5)}, "too-few", ""},
 		{"a bucket did not", slowBucket, []timeline.Observation{told(4, 120, 20, 429, 2)}, "fail",
 			"1 came back"},
 		{"a ban explains it", "fixed-window,rate=3/2s,align=first,ban=9s",

@@ -159,6 +159,19 @@ func (p Policy) UntilBack(units int64) time.Duration {
 	return time.Duration((units*int64(p.Rate.Per) + p.Rate.N - 1) / p.Rate.N)
 }
 
+// Turn returns the least time from one end of a window, or batch, to the next. It is 0 if p has neither, or
+// weighs the window before.
+func (p Policy) Turn() time.Duration {
+	switch {
+	case p.Fixed():
+		return p.ShortestWindow()
+	case p.Refill == RefillInterval:
+		p.Rate.N = max(p.Rate.N, p.RateTo)
+		return p.UntilBack(1) - 1 // UntilBack rounds up
+	}
+	return 0
+}
+
 // UntilRoom returns the longest time until p has room for a request of some cost that it denied, if nothing
 // else is asked of it. The time is rounded up to the nanosecond. It ignores ticks of the clock and bans.
 func (p Policy) UntilRoom(cost int64) time.Duration {
