@@ -123,13 +123,15 @@ var eventSights = []sight{
 // TestReloadCarriesWhatWasUsed: units used before a reload count after it. A smaller quota is then used up,
 // and a larger one has the difference left.
 func TestReloadCarriesWhatWasUsed(t *testing.T) {
-	for _, c := range []struct{ to, want string }{
-		{"fixed-window,rate=3/10s", "6, 0, 3"},
-		{"fixed-window,rate=15/10s", "6, 9, 15"},
-		{"token-bucket,rate=1/s,burst=8", "6, 2, 8"},
+	for _, c := range []struct{ from, to, want string }{
+		{window, "fixed-window,rate=3/10s", "6, 0, 3"},
+		{window, "fixed-window,rate=15/10s", "6, 9, 15"},
+		{window, "token-bucket,rate=1/s,burst=8", "6, 2, 8"},
+		{"sliding-window-log,rate=10/10s,count=all", "sliding-window-log,rate=15/10s,count=all", "6, 9, 15"},
+		{"token-bucket,rate=1/s,burst=10,ban=10s", "token-bucket,rate=1/s,burst=8,ban=10s", "6, 2, 8"},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			h := open(t, Options{Limit: parse(t, window)})
+			h := open(t, Options{Limit: parse(t, c.from)})
 			if got := run(h, burst(6), reloadWith(c.to), burst(20), named("new"), burst(20)); got != c.want {
 				t.Errorf("reload %s: got %s, want %s", c.to, got, c.want)
 			}

@@ -143,12 +143,16 @@ func (c *carrying) deciderOf(ctx context.Context, key string) (Decider, error) {
 	if m, ok := c.old.(interface{ Knows(string) bool }); c.stale && (!ok || m.Knows(key)) {
 		return c.old, nil
 	}
-	// Nothing admits more than a full start. So this is denied, and says how many units are left.
-	r, err := c.old.Decide(ctx, key, c.was+1)
+	// A request of one unit shows what is left. A larger one might be denied, and denials may count, or ban.
+	r, err := c.old.Decide(ctx, key, 1)
 	if err != nil {
 		return nil, err
 	}
-	if used := min(c.was-r.Remaining, c.full); used > 0 {
+	left := r.Remaining
+	if r.Allow {
+		left++
+	}
+	if used := min(c.was-left, c.full); used > 0 {
 		taken, err := c.new.Decide(ctx, key, used)
 		if err != nil {
 			return nil, err

@@ -42,7 +42,8 @@ var retryAfterFaults = []Fault{
 	{Name: "retry-after-skewed", answer: onRetryAfter(func(a *answer) {
 		a.header["Retry-After"] = []string{imfFixdate(ceilSeconds(a.now + a.wait() - 30*time.Second))}
 	})},
-	{Name: "retry-after-constant", answer: func(a *answer) { a.header["Retry-After"] = []string{"5"} }},
+	{Name: "retry-after-constant", fits: notFiveSeconds,
+		answer: func(a *answer) { a.header["Retry-After"] = []string{"5"} }},
 	{Name: "retry-after-twice", answer: onRetryAfter(func(a *answer) {
 		a.header["Retry-After"] = append(a.header["Retry-After"][:1:1], "120")
 	})},
@@ -219,14 +220,29 @@ func hourApart(l spec.Limit) string {
 	return ""
 }
 
-// toldApart demands a policy whose first unit and whole quota come back in different whole seconds. How long
-// a window that slides makes a client wait is judged no closer than by its length.
+// notFiveSeconds demands policies that do not ban for as long as the constant tells, and whose clock shows
+// whether a client came back when it was told to.
+func notFiveSeconds(l spec.Limit) string {
+	for _, p := range l {
+		switch {
+		case ceilSeconds(p.Ban) == 5:
+			return "the limit declares a ban of 5 s, which is what the fault tells"
+		case p.Tick >= time.Second:
+			return "after a wait of whole seconds a clock with such ticks may still show the time before"
+		}
+	}
+	return ""
+}
+
+// toldApart demands a policy whose first unit and whole quota surely come back in different whole seconds.
+// How long a window that slides makes a client wait is judged no closer than by its length.
 func toldApart(l spec.Limit) string {
 	for _, p := range l {
 		first := time.Second // a window may end at any time
 		if !p.HasWindow() {
-			first = p.UntilBack(1)
+			first = p.UntilBack(1) + time.Millisecond
 		}
+		first = max(first, p.LongestBan())
 		if (p.Fixed() || !p.HasWindow()) && ceilSeconds(windowOf(p)) > ceilSeconds(first) {
 			return ""
 		}

@@ -24,7 +24,7 @@ var eventFaults = []Fault{
 var ruleFaults = []Fault{
 	{Name: "route-limit-ignored", rule: func(u *Rule) bool { return u.Path == "" || len(u.Limit) == 0 }},
 	{Name: "routes-share-counter", alsoCounted: true},
-	{Name: "route-by-raw-path", rawPaths: true},
+	{Name: "route-by-raw-path", fits: startsWithSome, rawPaths: true},
 	{Name: "tier-ignored", rule: func(u *Rule) bool { return len(u.Header) == 0 }},
 	{Name: "exempt-limited", rule: func(u *Rule) bool { return len(u.Limit) > 0 || u.Barred }},
 	{Name: "zero-means-unlimited", zeroUnlimited: true},

@@ -18,7 +18,7 @@ var limiterFaults = []Fault{
 		return p
 	}},
 	{Name: "coarse-clock", fits: seesParts, limiter: coarse},
-	{Name: "never-recovers", limiter: lockedOut},
+	{Name: "never-recovers", fits: forgivesAsking, limiter: lockedOut},
 	{Name: "ban-after-denial", fits: otherBan, policy: func(p spec.Policy) spec.Policy {
 		p.Ban = windowOf(p)
 		return p
@@ -33,16 +33,40 @@ var limiterFaults = []Fault{
 	{Name: "cost-ignored", Promise: "cost", fits: quotaTwo,
 		limiter: charged(func(int64) int64 { return 1 })},
 	{Name: "cost-over-limit-free", limiter: generous},
-	{Name: "denied-cost-burns-rest", fits: quotaTwo, limiter: burning},
+	{Name: "denied-cost-burns-rest", limiter: burning,
+		fits: func(l spec.Limit) string { return firstOf(quotaTwo(l), denialsFree(l)) }},
+}
+
+// denialsFree demands policies under which a denied request leaves what is left as it is.
+func denialsFree(l spec.Limit) string {
+	for _, p := range l {
+		if p.Count == spec.CountAll || p.Ban > 0 {
+			return "after a denial such a limit denies what it had left, too (declare it without count=all " +
+				"and ban)"
+		}
+	}
+	return ""
+}
+
+// forgivesAsking demands policies that do not lock a client out for as long as it asks.
+func forgivesAsking(l spec.Limit) string {
+	for _, p := range l {
+		if p.Count == spec.CountAll || p.Refresh == spec.RefreshAll {
+			return "such a limit keeps out whoever keeps asking (declare it without count=all and " +
+				"refresh=all)"
+		}
+	}
+	return ""
 }
 
 // countsDenials demands policies for which it matters whether denied requests count. For a full fixed window,
-// or a queue, it does not.
+// an empty bucket that batches fill, or a queue, it does not.
 func countsDenials(l spec.Limit) string {
 	for _, p := range l {
-		if p.Fixed() || p.Queued() || p.Count == spec.CountAll || p.Completes() {
-			return "it needs a bucket, a sliding-window-log or a sliding-window-counter that does not " +
-				"count denied requests"
+		if p.Fixed() || p.Refill == spec.RefillInterval || p.Queued() || p.Count == spec.CountAll ||
+			p.Ban > 0 || p.Completes() {
+			return "it needs a bucket that refills all the time, a sliding-window-log or a " +
+				"sliding-window-counter that neither counts denied requests nor bans"
 		}
 	}
 	return ""
@@ -52,10 +76,13 @@ func countsDenials(l spec.Limit) string {
 // with whole seconds, for one slow bucket, and where a load of some windows hardly meets the one second in
 // which a unit comes back early.
 func seesParts(l spec.Limit) string {
-	if oneBucket(l) == "" {
+	if oneBucket(l) == "" && l[0].Tick < time.Second {
 		return quickBucket(1)(l)
 	}
 	for _, p := range l {
+		if p.Tick >= time.Second {
+			return "the limit declares a clock of whole seconds (declare it without tick)"
+		}
 		if p.Rate.N*p.Rate.N < int64(p.Rate.Per/time.Second) {
 			return "a quota of so few units in so long a window hides parts of a second (declare another)"
 		}

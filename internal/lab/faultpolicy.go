@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -51,8 +50,15 @@ func paced(p spec.Policy, num, den int64) spec.Policy {
 
 // timed demands policies that count in time.
 func timed(l spec.Limit) string {
-	if slices.ContainsFunc(l, spec.Policy.InFlight) {
-		return "it needs a limit with a rate"
+	for _, p := range l {
+		switch {
+		case p.InFlight():
+			return "it needs a limit with a rate"
+		case p.Refresh == spec.RefreshAll:
+			return "whoever keeps asking never sees when units come back (declare it without refresh=all)"
+		case p.HasWindow() && !p.Fixed() && (p.LongestBan() >= p.Rate.Per || 10*p.Tick >= p.Rate.Per):
+			return "a ban of a window, or slots of a tenth of it, hide when units of a log come back"
+		}
 	}
 	return ""
 }
@@ -123,7 +129,10 @@ func severalPolicies(l spec.Limit) string {
 
 // alone demands one policy: a faster one keeps a client from using up what a slower one forgets.
 func alone(l spec.Limit) string {
-	if len(l) == 1 {
+	switch {
+	case len(l) == 1 && l[0].TTL > 0:
+		return "the limit declares that it forgets clients (declare it without ttl)"
+	case len(l) == 1:
 		return ""
 	}
 	return "it needs one policy, as a faster one keeps a client from using up the quota of a slower one"

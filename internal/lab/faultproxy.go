@@ -59,12 +59,13 @@ var proxyFaults = []Fault{
 		proxy: func(o *ProxyOptions) { o.Cache, o.Silent = time.Second, true }},
 }
 
-// denialsCount demands policies for which it matters how often a denied request is sent.
+// denialsCount demands policies for which it matters how often a denied request is sent. For a full fixed
+// window it does not.
 func denialsCount(l spec.Limit) string {
 	for _, p := range l {
-		if p.Count != spec.CountAll {
-			return "a limit that does not count denied requests does not see how often they came (declare " +
-				"one with count=all)"
+		if p.Count != spec.CountAll || p.Fixed() || !p.HasWindow() {
+			return "a limit that does not count denied requests, or only until its window ends, does not " +
+				"see how often they came (declare a sliding-window-log with count=all)"
 		}
 	}
 	return ""

@@ -9,12 +9,15 @@ import (
 
 // timeFaults take the time at the wrong moment, or read it at different times.
 var timeFaults = []Fault{
-	{Name: "time-before-lock", fits: quickBucket(10), limiter: wrongBucket{}.serve,
-		decider: func(b Setup) Decider { return NewOvertaken(b, 20*time.Millisecond) }},
+	{Name: "time-before-lock", fits: unticked, limiter: wrongBucket{}.serve,
+		decider: func(b Setup) Decider { return NewOvertaken(b, staleBy) }},
 	{Name: "ticks-lost", fits: quickBucket(10), limiter: ticking},
 	{Name: "count-outlives-window", fits: clockWindow, limiter: outlived},
 	{Name: "reset-of-next-window", fits: wholeSeconds, answer: tellNextReset},
 }
+
+// staleBy is how old the times of the fault time-before-lock may be.
+const staleBy = 20 * time.Millisecond
 
 // quickBucket demands a bucket that gives back so many units a second: what a slower one loses or gains is
 // less than a unit for too long.
@@ -28,6 +31,14 @@ func quickBucket(each int64) func(spec.Limit) string {
 		}
 		return ""
 	}
+}
+
+// unticked demands such a bucket of ten a second, whose clock ticks more often than the fault is late.
+func unticked(l spec.Limit) string {
+	if why := quickBucket(10)(l); why != "" || l[0].Tick < staleBy {
+		return why
+	}
+	return "a clock with such ticks hides that a time is old (declare it without tick)"
 }
 
 // clockWindow demands one fixed window that begins by the clock.
