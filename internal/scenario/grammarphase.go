@@ -211,12 +211,21 @@ func commandKind() kind[*string] {
 	}}
 }
 
-// resolveHook completes a phase of shape hook.
-func (p *phaseDraft) resolveHook() {
-	p.Event.Timeout = cmp.Or(p.Event.Timeout, defaultHookTimeout)
+// resolveHook completes a phase of shape hook. One without a command has that of the latest phase before it
+// that does the same.
+func (p *phaseDraft) resolveHook(before []Phase) {
 	if p.OwnLimit && !p.Unlimited && !p.Barred {
 		p.Event.Limit = p.Limit.String()
 	}
+	var same timeline.Event
+	for i := range before {
+		e := before[i].Event
+		if before[i].Shape == timeline.Hook && e.Action == p.Event.Action && e.Limit == p.Event.Limit {
+			same = e
+		}
+	}
+	p.Event.Command = cmp.Or(p.Event.Command, same.Command)
+	p.Event.Timeout = cmp.Or(p.Event.Timeout, same.Timeout, defaultHookTimeout)
 }
 
 // checkHook reports keys of a phase of shape hook that it cannot use.

@@ -48,7 +48,7 @@ func (p *phaseDraft) resolve(d *decoder, s *Scenario) {
 	case timeline.Backoff:
 		p.resolveRetry(d, b)
 	case timeline.Hook:
-		p.resolveHook()
+		p.resolveHook(s.Phases)
 	case timeline.HonorRetryAfter:
 		if p.Requests == 0 { // twice what a right limiter admits, and a few for each client
 			admitted := MulDiv(int64(p.Duration), b.rate.N, int64(b.rate.Per), true)

@@ -1,7 +1,9 @@
 package scenario_test
 
 import (
+	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -24,6 +26,26 @@ func TestUnmetTellsAProxyWithoutItsOrigin(t *testing.T) {
 			t.Errorf("url %q, origin %q: got %q, want unmet=%v", s.Target.URL, s.Target.Origin, s.Unmet(),
 				row.unmet)
 		}
+	}
+}
+
+// TestHooksThatDoTheSameShareACommand: a hook without a command has that of the hook before it with its
+// action and its limit, and the time for it.
+func TestHooksThatDoTheSameShareACommand(t *testing.T) {
+	s := read(t, "hot-reload.yaml", scenario.ParseOptions{Set: []tree.Setting{
+		{Path: "phases.reload-same.command", Value: "reload"},
+		{Path: "phases.reload-same.timeout", Value: "3s"},
+		{Path: "phases.reload-other.command", Value: "reload 3"}}})
+	got := map[string]string{}
+	for _, p := range s.Phases {
+		if p.Shape == timeline.Hook {
+			got[p.Name] = fmt.Sprint(p.Event.Command, ", ", p.Event.Timeout)
+		}
+	}
+	want := map[string]string{"reload-same": "reload, 3s", "reload-again": "reload, 3s",
+		"reload-other": "reload 3, 30s", "reload-tighter": ", 30s"}
+	if !maps.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
 	}
 }
 

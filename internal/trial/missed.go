@@ -59,6 +59,52 @@ func stretched(s *scenario.Scenario, tl *timeline.Timeline) string {
 	return ""
 }
 
+// doubled names the burst in which a client was admitted more than its quota, as if a window whose start is
+// not known had begun in it, or a batch had come. If the client asks for less than a window after that,
+// nothing tells this from two quotas. It returns an empty text if there is no such burst.
+//
+//	sent      ||||||||      | | | |
+//	admitted  AAAADDDD                 of one quota
+//	admitted  AAAAAAAA                 of one quota, a window began here: or of two quotas
+func doubled(s *scenario.Scenario, tl *timeline.Timeline) string {
+	hides := func(p spec.Policy) bool {
+		return p.Align == spec.AlignUnknown || p.Align == spec.AlignShared || p.Refill == spec.RefillInterval
+	}
+	if !slices.ContainsFunc(s.Limit, hides) {
+		return "" // spares reading a long recording
+	}
+	type burst struct {
+		phase, partition string
+		units            int64
+		since            time.Duration
+	}
+	var bursts []burst // of one phase and partition each, ascending by since
+	phases, last := phasesOf(s), map[string]time.Duration{}
+	for o := range tl.All() { // ascending by Sent
+		last[o.Partition] = o.Sent
+		p := phases[o.Phase]
+		if p == nil || p.Shape != timeline.AtOnce || !p.Counted() || o.Outcome != timeline.Allowed {
+			continue
+		}
+		at := slices.IndexFunc(bursts, func(b burst) bool {
+			return b.phase == o.Phase && b.partition == o.Partition
+		})
+		if at < 0 {
+			at, bursts = len(bursts), append(bursts, burst{o.Phase, o.Partition, 0, o.Sent})
+		}
+		bursts[at].units += o.Cost
+	}
+	for _, b := range bursts {
+		for _, p := range phases[b.phase].Limit {
+			if hides(p) && b.units > p.Full() && last[b.partition] < b.since+p.Turn() {
+				return fmt.Sprintf("phase %s: %d units of a quota of %d were admitted at once; a window may "+
+					"have begun meanwhile, and two quotas look the same", b.phase, b.units, p.Full())
+			}
+		}
+	}
+	return ""
+}
+
 // sides describes the two groups of a boundary phase. before is when the earlier group is due, after when the
 // later group is due. late counts requests of the earlier group sent after the boundary, inTime its answers
 // before the boundary. quickest is the shortest time from due to answer, far the shortest from sent to

@@ -234,3 +234,42 @@ func named(t *testing.T, id string) *scenario.Scenario {
 	t.Fatalf("no bundled scenario is called %q", id)
 	return nil
 }
+
+// TestTwoQuotasInOneBurstAreNoPass: a window that began in a burst and two quotas look the same, if nobody
+// asks again a window later. A window by the clock has a start that is known.
+func TestTwoQuotasInOneBurstAreNoPass(t *testing.T) {
+	asked := func(seq int, phase string, at time.Duration, is timeline.Outcome) (o timeline.Observation) {
+		o.Seq, o.Phase, o.Partition, o.Cost, o.Sent, o.Outcome = seq, phase, "p", 1, at, is
+		return o
+	}
+	for _, x := range []struct {
+		limit   string
+		units   int
+		later   time.Duration // when the client asks again
+		doubled bool
+	}{
+		{"fixed-window,rate=5/1s,align=unknown", 6, 500 * time.Millisecond, true},
+		{"fixed-window,rate=5/1s,align=shared", 6, 0, true},
+		{"token-bucket,rate=5/s,burst=5,refill=interval,fill=5", 6, 0, true},
+		{"fixed-window,rate=5/1s,align=unknown", 5, 500 * time.Millisecond, false},
+		{"fixed-window,rate=5/1s,align=unknown", 6, 1100 * time.Millisecond, false},
+		{"fixed-window,rate=5/1s", 6, 0, false},
+	} {
+		s, err := scenario.Parse([]byte(head+`phases:
+  - {name: a, shape: at-once, requests: 2x}
+  - {name: rest, shape: silence, duration: 0.5x}
+  - {name: b, shape: at-once, requests: 1}
+`), "x.yaml", scenario.ParseOptions{Limit: x.limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		tl := &timeline.Timeline{}
+		for i := range x.units {
+			tl.Observations = append(tl.Observations, asked(i, "a", time.Duration(i), timeline.Allowed))
+		}
+		tl.Observations = append(tl.Observations, asked(x.units, "b", x.later, timeline.Denied))
+		if why := doubled(s, tl); (why != "") != x.doubled {
+			t.Errorf("%s, %d units: got %q, want doubled: %v", x.limit, x.units, why, x.doubled)
+		}
+	}
+}

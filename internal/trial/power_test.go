@@ -33,6 +33,11 @@ var powerLimits = []struct{ name, spec string }{
 	{"S", "token-bucket,rate=1/s,burst=1"},
 	{"Q", "fixed-window,rate=1/1m"},
 	{"T", "fixed-window,rate=3/1s"},
+	{"U", "fixed-window,rate=100/1m,align=unknown"},
+	{"P", "token-bucket,rate=10/s,burst=20,refill=interval,fill=10"},
+	{"E", "token-bucket,rate=10/s,burst=20,start=unknown"},
+	{"K", "sliding-window-log,rate=20/1s,ban=2s"},
+	{"A", "token-bucket,rate=10/s,burst=20,count=all"},
 	{"W2", "fixed-window,rate=5/1s,align=first + fixed-window,rate=100/1m,align=first"},
 	{"B2", "token-bucket,rate=10/s,burst=20 + sliding-window-log,rate=100/1m"},
 }
@@ -105,7 +110,7 @@ func oneIn(limit string) uint64 {
 	switch limit {
 	case "B10000":
 		of = 1000
-	case "B1000", "M", "H", "F", "O", "S", "Q", "T", "W2", "B2":
+	case "B1000", "M", "H", "F", "O", "S", "Q", "T", "U", "P", "E", "K", "A", "W2", "B2":
 		of = 200
 	}
 	if testing.Short() {

@@ -401,6 +401,8 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 			*out = inconclusive(*out, result.ScheduleMissed, why)
 		} else if why, reason := strayed(s, tl); why != "" {
 			*out = inconclusive(*out, reason, why)
+		} else if why := doubled(s, tl); why != "" {
+			*out = inconclusive(*out, result.TooFew, why)
 		} else if why := transport.CauseSilent(tl); why != "" && !s.Denied.Unanswered && !out.Uncounted() {
 			*out = inconclusive(*out, result.Unreachable, why)
 		}
