@@ -196,7 +196,7 @@ func (x *search) explore(ctx context.Context) {
 }
 
 // mostIdle is how many experiments in a row may tell nothing: the models promise what no clock shows.
-const mostIdle = 6
+const mostIdle = 16
 
 // idles counts experiments that tell nothing, and tells whether these were most.
 func (x *search) idles() bool {

@@ -47,23 +47,14 @@ func (p *Planner) worth(e Experiment) (bits, cost float64) {
 	if requests > float64(p.Requests) || lasts+volleys > p.TimeLeft {
 		return 0, 1
 	}
-	cost = requests/float64(p.Requests) + float64(lasts)/float64(p.TimeLeft) + p.judging()
+	cost = requests/float64(p.Requests) + float64(lasts)/float64(p.TimeLeft)
 	if 2*lasts > p.TimeLeft { // nothing that it tells could be followed up
 		cost *= lastWorth
 	}
-	return bits, cost
-}
-
-// judging is what judging an experiment costs, as a share of the budget. All kinds are judged after each. So
-// near the target one that tells much is made rather than ten that tell little.
-func (p *Planner) judging() float64 {
-	switch {
-	case !p.Far:
-		return 0.5
-	case p.alone():
-		return 0.01
+	if p.Far && p.alone() { // planning costs little there
+		return bits, cost + 0.01
 	}
-	return 0.05
+	return bits, cost + 0.05
 }
 
 // lastWorth is how many times as much an experiment costs after which no other of its length fits.
