@@ -132,6 +132,8 @@ func alone(l spec.Limit) string {
 	switch {
 	case len(l) == 1 && l[0].TTL > 0:
 		return "the limit declares that it forgets clients (declare it without ttl)"
+	case len(l) == 1 && l[0].Tick > 0 && 3*l[0].Tick >= windowOf(l[0]):
+		return "ticks of a third of the recovery hide what was forgotten half of it early"
 	case len(l) == 1:
 		return ""
 	}
