@@ -41,8 +41,7 @@ var limiterFaults = []Fault{
 func denialsFree(l spec.Limit) string {
 	for _, p := range l {
 		if p.Count == spec.CountAll || p.Ban > 0 {
-			return "after a denial such a limit denies what it had left, too (declare it without count=all " +
-				"and ban)"
+			return "under count=all or ban a denial takes what is left, too (declare another)"
 		}
 	}
 	return ""
@@ -52,8 +51,7 @@ func denialsFree(l spec.Limit) string {
 func forgivesAsking(l spec.Limit) string {
 	for _, p := range l {
 		if p.Count == spec.CountAll || p.Refresh == spec.RefreshAll {
-			return "such a limit keeps out whoever keeps asking (declare it without count=all and " +
-				"refresh=all)"
+			return "under count=all or refresh=all a client that keeps asking is kept out (declare another)"
 		}
 	}
 	return ""

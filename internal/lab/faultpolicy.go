@@ -55,7 +55,7 @@ func timed(l spec.Limit) string {
 		case p.InFlight():
 			return "it needs a limit with a rate"
 		case p.Refresh == spec.RefreshAll:
-			return "whoever keeps asking never sees when units come back (declare it without refresh=all)"
+			return "under refresh=all a client that keeps asking never gets units back (declare another)"
 		case p.HasWindow() && !p.Fixed() && (p.LongestBan() >= p.Rate.Per || 10*p.Tick >= p.Rate.Per):
 			return "a ban of a window, or slots of a tenth of it, hide when units of a log come back"
 		}
