@@ -18,8 +18,12 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/accesslog"
+	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
 // requestFlags are the flags of `rlcheck run` that say what is sent, named as in curl.
@@ -291,4 +295,136 @@ func keyPair(cert, key string) (tls.Certificate, error) {
 		return tls.Certificate{}, err
 	}
 	return tls.X509KeyPair(shown, private)
+}
+
+// deniedWords says what --denied names.
+const deniedWords = "statuses such as 403,429, header:NAME, header:NAME=VALUE, or body:PATH=VALUE such as " +
+	"body:errors.0.extensions.code=THROTTLED"
+
+// deniedSettings turns the values of --denied into settings. It is empty if there are none. A word of the
+// body or of a field takes the place of denied as a whole: beside a word of the body, only the statuses that
+// are named deny.
+func deniedSettings(values []string) ([]tree.Setting, error) {
+	var statuses, marks []string
+	for _, v := range values {
+		kind, word, _ := strings.Cut(v, ":")
+		name, value, valued := strings.Cut(word, "=")
+		switch {
+		case kind == "header" && name != "":
+			if valued {
+				name += ": " + value
+			}
+			marks = append(marks, "header: "+strconv.Quote(name))
+		case kind == "body" && name != "" && valued:
+			marks = append(marks, "body: "+strconv.Quote(word))
+		case slices.Contains([]string{"header", "body"}, kind):
+			return nil, cli.Usagef("--denied %s: a denial is %s", v, deniedWords)
+		default:
+			statuses = append(statuses, v)
+		}
+	}
+	list, err := statusList(statuses)
+	switch {
+	case err != nil:
+		return nil, cli.Usagef("--denied: %w", err)
+	case len(values) == 0:
+		return nil, nil
+	case len(marks) == 0:
+		return []tree.Setting{{Path: "denied.status", Value: list}}, nil // a list has no Flag
+	case list != "":
+		marks = append(marks, "status: "+list)
+	}
+	return []tree.Setting{{Path: "denied", Value: "{" + strings.Join(marks, ", ") + "}"}}, nil
+}
+
+// readKeys reads the keys that a target has issued, one on each line. It skips blank lines and those that
+// begin with #. No error shows a key.
+func readKeys(path string) ([]string, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := cli.ReadFile(path, cli.MostKeys)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, cli.Usagef("--api-keys %s: there is no such file%s", path, hintFile(path))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--api-keys %s: %w", path, cli.Cause(err))
+	}
+	var keys []string
+	number := 0
+	for line := range strings.Lines(string(text)) {
+		number++
+		key := strings.TrimSpace(line)
+		bad := func(why string) error { return fmt.Errorf("%s:%d: %s", path, number, why) }
+		switch {
+		case key == "" || strings.HasPrefix(key, "#"):
+			continue
+		case len(key) < trial.ShortestSecret:
+			return nil, bad("a key needs four characters or more: a shorter key cannot be redacted")
+		case strings.IndexFunc(key, func(r rune) bool { return r <= ' ' || r >= 0x7f }) >= 0:
+			return nil, bad("a key is printable ASCII without spaces (text around the key belongs into " +
+				"--partition)")
+		case slices.Contains(keys, key):
+			return nil, bad("the key is there twice: two clients with one key are one client")
+		}
+		keys = append(keys, key)
+	}
+	if len(keys) == 0 {
+		return nil, cli.Usagef("--api-keys %s: the file has no key (write one key in each line)", path)
+	}
+	return keys, nil
+}
+
+// shareKeys makes the scenarios of a run take turns with the issued keys, so that they use different keys if
+// there are enough.
+func shareKeys(chosen []*scenario.Scenario) {
+	used := 0
+	for _, s := range chosen {
+		if len(s.Keys) == 0 || s.Unmet() != "" {
+			continue
+		}
+		s.SkipKeys = used
+		if plan, err := s.Plan("", 1); err == nil {
+			used += len(scenario.Clients(plan))
+		}
+	}
+}
+
+// parsePromises reads the words of --promise. A strict run also takes the recommended promises as given.
+func parsePromises(words []string, strict bool) ([]result.Promise, error) {
+	var out []result.Promise
+	if strict {
+		out = result.RecommendedPromises()
+	}
+	for _, word := range words {
+		all := wordsOf(result.Promises())
+		if !slices.Contains(all, word) {
+			return nil, cli.Usagef("--promise %q: a target promises %s%s", word, strings.Join(all, ", "),
+				cli.Mend(text.Suggest(word, all)))
+		}
+		out = append(out, result.Promise(word))
+	}
+	return out, nil
+}
+
+// wordsOf returns promises, or formats, as words.
+func wordsOf[T ~string](all []T) []string {
+	out := make([]string, len(all))
+	for i, p := range all {
+		out[i] = string(p)
+	}
+	return out
+}
+
+// promisedOnly says what must be promised or declared for something to be the fault f. Empty for most faults.
+func promisedOnly(f lab.Fault) string {
+	switch {
+	case f.Promise != "":
+		return "\nonly if it is promised (--promise " + f.Promise +
+			"): without the promise, a target that never did it is right"
+	case f.Declared != "":
+		return "\nonly if it is declared (--set " + f.Declared + "); for the embedded target it is known"
+	default:
+		return ""
+	}
 }

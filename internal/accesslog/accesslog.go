@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
@@ -302,4 +304,83 @@ func (e *OptionError) Error() string {
 		s += " (" + e.Mend + ")"
 	}
 	return s
+}
+
+// Guess returns the format whose default layout reads the beginning of a log. Empty: no format reads it, or
+// the log has another layout.
+func Guess(begin []byte) Format {
+	lines := begin[:bytes.LastIndexByte(begin, '\n')+1]
+	for _, f := range Formats() {
+		l, err := Read(bytes.NewReader(lines), "", Options{Format: f, PartitionBy: "none",
+			MaxDuration: time.Minute})
+		if err == nil && l.Len() > 0 && l.Skipped == 0 {
+			return f
+		}
+	}
+	return ""
+}
+
+// Statuses is a set of HTTP statuses.
+type Statuses struct{ has [1000]bool }
+
+// ParseStatuses reads statuses and classes of them: 200, 304, 4xx.
+func ParseStatuses(list []string) (*Statuses, error) {
+	s := &Statuses{}
+	for _, text := range list {
+		class, isClass := strings.CutSuffix(strings.ToLower(text), "xx")
+		n, err := strconv.Atoi(class)
+		switch {
+		case err == nil && isClass && n >= 1 && n <= 9:
+			for i := range 100 {
+				s.has[n*100+i] = true
+			}
+		case err == nil && !isClass && n >= 100 && n <= 999:
+			s.has[n] = true
+		default:
+			return nil, &OptionError{"Statuses", "status " + quote(text),
+				"a status has three digits, and a class of statuses is written 2xx", ""}
+		}
+	}
+	return s, nil
+}
+
+// Has tells whether the set has a status. false for a number that is no status.
+func (s *Statuses) Has(status int) bool { return status > 0 && status < len(s.has) && s.has[status] }
+
+// problems collects what is wrong with one log.
+type problems struct {
+	// file is the name of the file that is being read, and before is how many lines are before it.
+	file   string
+	before int
+	list   timeline.Errors
+	count  int
+	// final: nothing more can be read.
+	final bool
+}
+
+// mostProblems is how many kinds of problems of a log are reported. The others are counted.
+const mostProblems = 10
+
+// add adds a problem. Those of one kind are counted with the first.
+func (p *problems) add(e timeline.ParseError) {
+	p.count++
+	for i := range p.list {
+		if p.list[i].Why == e.Why {
+			p.list[i].More++
+			return
+		}
+	}
+	if len(p.list) == mostProblems {
+		p.list[mostProblems-1].More++
+		return
+	}
+	e.File, e.Line = p.file, max(e.Line-p.before, 1)
+	p.list = append(p.list, e)
+}
+
+func (p *problems) err() error {
+	if p.count > 0 {
+		return p.list
+	}
+	return nil
 }

@@ -1,6 +1,10 @@
 package lab
 
 import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -96,4 +100,174 @@ func chargedEarly(l spec.Limit) string {
 func lateCharge(p spec.Policy) spec.Policy {
 	p.Charge = spec.ChargeCompletion
 	return p
+}
+
+// timeFaults take the time at the wrong moment, or read it at different times.
+var timeFaults = []Fault{
+	{Name: "time-before-lock", fits: unticked, limiter: wrongBucket{}.serve,
+		decider: func(b Setup) Decider { return NewOvertaken(b, staleBy) }},
+	{Name: "ticks-lost", fits: quickBucket(10), limiter: ticking},
+	{Name: "count-outlives-window", fits: clockWindow, limiter: outlived},
+	{Name: "reset-of-next-window", fits: wholeSeconds, answer: tellNextReset},
+}
+
+// staleBy is how old the times of the fault time-before-lock may be.
+const staleBy = 20 * time.Millisecond
+
+// quickBucket demands a bucket that gives back so many units a second: what a slower one loses or gains is
+// less than a unit for too long.
+func quickBucket(each int64) func(spec.Limit) string {
+	return func(l spec.Limit) string {
+		if why := oneBucket(l); why != "" {
+			return why
+		}
+		if l[0].Rate.Less(spec.Rate{N: each, Per: time.Second}) {
+			return fmt.Sprintf("a bucket slower than %d/s hides parts of a second (declare another)", each)
+		}
+		return ""
+	}
+}
+
+// unticked demands such a bucket of ten a second, whose clock ticks more often than the fault is late.
+func unticked(l spec.Limit) string {
+	if why := quickBucket(10)(l); why != "" || l[0].Tick < staleBy {
+		return why
+	}
+	return "a clock with such ticks hides that a time is old (declare it without tick)"
+}
+
+// clockWindow demands one fixed window that begins by the clock.
+func clockWindow(l spec.Limit) string {
+	if len(l) == 1 && l[0].Fixed() && (l[0].Align == "" || l[0].Align == spec.AlignClock) &&
+		l[0].Ban == 0 && l[0].Tick == 0 {
+		return ""
+	}
+	return "it needs one fixed-window aligned to the clock, without ban and tick"
+}
+
+// wholeSeconds demands one fixed window by the clock that a field in whole seconds tells from the next one.
+func wholeSeconds(l spec.Limit) string {
+	if why := clockWindow(l); why != "" || l[0].Rate.Per >= time.Second {
+		return why
+	}
+	return "windows under a second hide which of them a field in whole seconds means (declare a longer one)"
+}
+
+// toldLater is how much later the fault reset-of-next-window reads its clock again.
+const toldLater = 100 * time.Millisecond
+
+// tellNextReset states the end of the next window if that of the decision ends before the fields are made.
+func tellNextReset(a *answer) {
+	rest, window := a.ruling.Reset, a.target.facts.window
+	if rest > toldLater || rest <= 0 {
+		return
+	}
+	a.setQuota(a.ruling.Remaining, rest+window)
+	if len(a.header["Retry-After"]) > 0 {
+		a.setRetryAfter(rest + window)
+	}
+}
+
+// eventFaults show when something happens to the limiter.
+var eventFaults = []Fault{
+	{Name: "restart-forgets", restartForgets: true},
+	{Name: "reload-forgets", reloadForgets: true},
+	{Name: "reload-ignored", reloadIgnored: true},
+	{Name: "reload-live-keys-keep", reloadKeepsLive: true},
+	{Name: "outage-answers-500", options: func(o *Options) { o.OnStoreError = StoreErrorFails }},
+	{Name: "outage-denies", options: func(o *Options) { o.OnStoreError = StoreErrorDenies }},
+	{Name: "outage-hangs", stall: 3 * time.Second},
+	{Name: "outage-queues", queues: true},
+	{Name: "outage-forgets", outageForgets: true},
+	{Name: "outage-stays-open", staysOpen: true},
+}
+
+// ruleFaults are faults of limits for routes, methods and tiers.
+var ruleFaults = []Fault{
+	{Name: "route-limit-ignored", rule: func(u *Rule) bool { return u.Path == "" || len(u.Limit) == 0 }},
+	{Name: "routes-share-counter", alsoCounted: true},
+	{Name: "route-by-raw-path", fits: startsWithSome, rawPaths: true},
+	{Name: "tier-ignored", rule: func(u *Rule) bool { return len(u.Header) == 0 }},
+	{Name: "exempt-limited", rule: func(u *Rule) bool { return len(u.Limit) > 0 || u.Barred }},
+	{Name: "zero-means-unlimited", zeroUnlimited: true},
+	{Name: "exempt-counted", exemptCounted: true},
+}
+
+// methodFaults are faults of methods other than GET.
+var methodFaults = []Fault{
+	{Name: "head-unlimited",
+		unlimited: func(_ *Target, r *http.Request) bool { return r.Method == http.MethodHead }},
+	{Name: "post-unlimited",
+		unlimited: func(_ *Target, r *http.Request) bool { return r.Method == http.MethodPost }},
+	{Name: "head-counted-twice", price: func(r *http.Request, cost int64) int64 {
+		if r.Method == http.MethodHead {
+			return 2 * cost
+		}
+		return cost
+	}},
+	{Name: "head-without-fields", reply: func(a *answer, r *http.Request) {
+		if r.Method == http.MethodHead {
+			a.del(quotaFields...)
+			a.del("Retry-After")
+		}
+	}},
+}
+
+// connectionFaults tell connections apart.
+var connectionFaults = []Fault{
+	{Name: "per-worker-counters", key: func(r *http.Request, key string) string {
+		last := byte(0)
+		if n := len(r.RemoteAddr); n > 0 {
+			last = r.RemoteAddr[n-1]
+		}
+		// The ports of one client are mostly even, or mostly odd.
+		return key + " worker " + strconv.Itoa(int(last)%4/2)
+	}},
+}
+
+// abuseFaults let a client take more than its limit on purpose: by ids, tokens and accounts of its own
+// making, or as many clients of one tenant.
+var abuseFaults = []Fault{
+	{Name: "client-id-trusted", key: func(r *http.Request, key string) string {
+		for _, name := range []string{"X-Api-Key", "X-Client-Id", "X-Device-Id"} {
+			if v := r.Header.Get(name); v != "" {
+				return "id " + v
+			}
+		}
+		return key
+	}},
+	{Name: "key-by-token", options: func(o *Options) { o.Owned = false }},
+	{Name: "auth-before-limit", unlimited: func(t *Target, _ *http.Request) bool {
+		return t.opts.AllowStatus == http.StatusUnauthorized
+	}},
+	{Name: "login-by-address-only", key: func(r *http.Request, _ string) string {
+		if v := r.Header.Get("X-Forwarded-For"); v != "" {
+			return "forwarded for " + v
+		}
+		return addressKey(r)
+	}},
+	{Name: "login-by-account-only", cap: func(c Cap) bool { return !c.ByAddress }},
+	{Name: "success-unlimited", fits: cleared,
+		unlimited: func(_ *Target, r *http.Request) bool { return success(r) }},
+	{Name: "success-clears-all", fits: cleared, success: func(t *Target) { _ = t.forget() }},
+	{Name: "success-uncleared", success: func(*Target) {},
+		fits: func(l spec.Limit) string { return firstOf(cleared(l), quotaTwo(l)) }},
+	{Name: "global-cap-ignored", cap: func(c Cap) bool { return c.ByAddress || c.Path != "" }},
+	{Name: "route-cap-ignored", cap: func(c Cap) bool { return c.Path == "" }},
+	{Name: "user-limit-ignored",
+		unlimited: func(t *Target, _ *http.Request) bool { return len(t.opts.Caps) > 0 }},
+	{Name: "exempt-for-all", rule: func(u *Rule) bool {
+		if len(u.Limit) == 0 && !u.Barred {
+			u.Header = nil
+		}
+		return true
+	}},
+}
+
+// ownerOf returns the owner of a token OWNER.NUMBER.
+func ownerOf(token string) string {
+	if i := strings.LastIndexByte(token, '.'); i > 0 {
+		return token[:i]
+	}
+	return token
 }

@@ -2,7 +2,9 @@ package lab
 
 import (
 	"context"
+	"hash/maphash"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
@@ -128,4 +130,135 @@ func (q *offlineQueue) flush() {
 	for _, decide := range waiting {
 		decide()
 	}
+}
+
+// shards is how many locks share the partitions. It is a power of two.
+const shards = 256
+
+// Memory keeps the states of a limiter in the process. Its memory follows the partitions that are not as good
+// as new. When a shard has doubled, it forgets those that were silent for longer than idle.
+type Memory struct {
+	Setup
+	// idle is the silence after which a state equals that of a new partition; 0: every state is kept.
+	idle time.Duration
+	// told: the limiter must be told when a request is complete.
+	told   bool
+	seed   maphash.Seed
+	shards [shards]shard
+}
+
+// shard is a part of the partitions under one lock. Decisions are made inside it, so nobody sees half a
+// change.
+type shard struct {
+	mu    sync.Mutex
+	cells map[string]*cell
+	// sweepAt is the number of cells at which idle ones are sought.
+	sweepAt int
+	// Shards that share a cache line would slow each other down.
+	_ [64]byte
+}
+
+// cell is one partition.
+type cell struct {
+	state reference.State
+	last  time.Duration
+	// flying is how many requests are admitted and not complete, if the limiter is told of completions.
+	flying int
+}
+
+// minSweep is the number of cells below which a shard is not swept.
+const minSweep = 64
+
+// NewMemory returns a decider that keeps the states of the limiter of b in the process.
+func NewMemory(b Setup) *Memory {
+	m := &Memory{Setup: b, told: b.Limit.Completes(), seed: maphash.MakeSeed()}
+	if !b.KeepAll {
+		m.idle = idleTime(b.Limit)
+	}
+	for i := range m.shards {
+		m.shards[i].cells = map[string]*cell{}
+		m.shards[i].sweepAt = minSweep
+	}
+	return m
+}
+
+// Decide takes the time inside the partition's lock, so times and decisions have the same order. It never
+// fails.
+func (m *Memory) Decide(_ context.Context, key string, cost int64) (Ruling, error) {
+	s := &m.shards[maphash.String(m.seed, key)%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := m.Clock.At()
+	c := s.cells[key]
+	if c == nil {
+		if m.idle > 0 && len(s.cells) >= s.sweepAt {
+			s.sweep(at - m.idle)
+		}
+		c = &cell{state: m.Limiter.Init(), last: at}
+		// The key may be a part of a whole header block.
+		s.cells[strings.Clone(key)] = c
+	}
+	// A clock that steps back is taken as the largest time seen.
+	at = max(at, c.last)
+	var d reference.Decision
+	c.state, d = m.Limiter.Step(c.state, at, cost)
+	c.last = at
+	r := Ruling{Decision: d, At: at}
+	if m.told && (d.Allow || m.PayDenied) {
+		c.flying++
+		r.Complete = func(cost int64) { m.complete(s, c, cost) }
+	}
+	if m.Limit.Cleared() && d.Allow {
+		r.Clear = func() {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			c.state = m.Limiter.Init()
+		}
+	}
+	if m.Views {
+		r.Views = reference.Views(m.Limiter, c.state, at)
+	}
+	return r, nil
+}
+
+// complete ends a request of a partition. A partition is kept until its last request has ended.
+func (m *Memory) complete(s *shard, c *cell, cost int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c.last = max(c.last, m.Clock.At())
+	c.state = reference.Complete(m.Limiter, c.state, c.last, cost)
+	c.flying--
+}
+
+// Knows tells whether the state of a partition is kept.
+func (m *Memory) Knows(key string) bool {
+	s := &m.shards[maphash.String(m.seed, key)%shards]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cells[key] != nil
+}
+
+// sweep forgets the partitions last seen before t.
+func (s *shard) sweep(t time.Duration) {
+	for key, c := range s.cells {
+		if c.last < t && c.flying == 0 {
+			delete(s.cells, key)
+		}
+	}
+	s.sweepAt = max(minSweep, 2*len(s.cells))
+}
+
+// idleTime returns a silence after which every policy of l is as good as new. It is 0 if there is none: a
+// bucket that starts empty never is, one that is refilled in batches keeps the rhythm of its batches, and the
+// debt of one that settles has no end.
+func idleTime(l spec.Limit) time.Duration {
+	var idle time.Duration
+	for _, p := range l {
+		if p.Start != spec.StartFull && p.Start != "" || p.Refill == spec.RefillInterval ||
+			p.Bucketed() && p.Charge == spec.ChargeCompletion {
+			return 0
+		}
+		idle = max(idle, p.Recovery()+p.Rate.Per+p.LongestBan()+p.Tick+time.Second)
+	}
+	return idle
 }

@@ -293,3 +293,161 @@ func comparisonMarkdown(w io.Writer, c *Comparison) error {
 		"Latencies": latencies, "Open": slower+faster > 0 || c.Verdict == result.Fail,
 		"Foot": comparisonFoot(c, 0)})
 }
+
+// Tally is what several runs of one scenario found.
+type Tally struct {
+	// Verdict is Fail if any run failed. A FAIL is proved, and runs that saw less do not refute it. Otherwise
+	// it is Pass if any run passed.
+	Verdict result.Verdict `json:"verdict"`
+	// Reason is the reason of the first open run. It is set only if Verdict is Inconclusive.
+	Reason result.Reason `json:"reason"`
+	// Runs = Passed + Failed + Open.
+	Runs   int `json:"-"`
+	Passed int `json:"passed"`
+	Failed int `json:"failed"`
+	Open   int `json:"inconclusive"`
+	// Uncounted tells that every run lacked something that its target never had (needs-failed).
+	Uncounted bool `json:"-"`
+}
+
+func compareTally(runs []*result.Scenario) (t Tally) {
+	t.Uncounted = true
+	for _, s := range runs {
+		t.Runs++
+		t.Uncounted = t.Uncounted && s.Uncounted()
+		switch s.Verdict {
+		case result.Pass:
+			t.Passed++
+		case result.Fail:
+			t.Failed++
+		default:
+			if t.Open++; t.Open == 1 {
+				t.Reason = s.Reason
+			}
+		}
+	}
+	switch {
+	case t.Failed > 0:
+		t.Verdict = result.Fail
+	case t.Passed > 0:
+		t.Verdict = result.Pass
+	}
+	if t.Verdict != result.Inconclusive {
+		t.Reason = ""
+	}
+	return t
+}
+
+// String returns PASS, FAIL (2 of 5 runs) or INCONCLUSIVE (too-few).
+func (t Tally) String() string {
+	text := strings.ToUpper(t.Verdict.String())
+	if n := map[result.Verdict]int{result.Pass: t.Passed, result.Fail: t.Failed}[t.Verdict]; n > 0 &&
+		n < t.Runs {
+		return fmt.Sprintf("%s (%d of %d runs)", text, n, t.Runs)
+	}
+	if t.Reason != "" {
+		text += " (" + string(t.Reason) + ")"
+	}
+	return text
+}
+
+// Change is how a verdict changed.
+type Change string
+
+// The changes.
+const (
+	Same   Change = "same"
+	Worse  Change = "worse"
+	Better Change = "better"
+)
+
+// changeOf compares two tallies. If a side was not judged because its target never had something, that is
+// neither better nor worse.
+func changeOf(old, new Tally) Change {
+	rank := map[result.Verdict]int{result.Pass: 0, result.Inconclusive: 1, result.Fail: 2}
+	switch {
+	case old.Verdict == new.Verdict:
+		return Same
+	case new.Uncounted && old.Verdict != result.Fail, old.Uncounted && new.Verdict != result.Fail:
+		return Same
+	case rank[new.Verdict] > rank[old.Verdict]:
+		return Worse
+	default:
+		return Better
+	}
+}
+
+// Parameter is one parameter of a measured policy.
+type Parameter struct {
+	// Name is burst, quota, rate, and so on. Policy is the number of its policy, from 1; 0 if the limit has
+	// only one.
+	Name   string `json:"name"`
+	Policy int    `json:"policy"`
+	// Old and New are the values that the runs of a side together do not refute.
+	Old result.Interval `json:"old"`
+	New result.Interval `json:"new"`
+	// Changed tells that no value explains both sides.
+	Changed bool `json:"changed"`
+	// perSecond tells that the parameter is a rate.
+	perSecond bool
+}
+
+// Text formats one of the two intervals.
+func (p *Parameter) Text(v result.Interval) string {
+	if p.perSecond {
+		return result.IntervalText(v, "/s", text.PerSecond)
+	}
+	return result.IntervalText(v, "", text.Whole)
+}
+
+// parameters compares what was measured of the declared policies. Both sides must declare the same
+// algorithms, and all runs must have used fresh clients. If a declared burst does not hold, nothing is known
+// about its rate.
+func parameters(old, new []*result.Scenario) (out []Parameter) {
+	l, k := old[0].Limit, new[0].Limit
+	used := func(s *result.Scenario) bool { return !s.Fresh }
+	if len(l) != len(k) || slices.ContainsFunc(old, used) || slices.ContainsFunc(new, used) {
+		return nil
+	}
+	a, b := together(old), together(new)
+	for i := range l {
+		if l[i].Algorithm != k[i].Algorithm {
+			return nil
+		}
+		of := 0
+		if len(l) > 1 {
+			of = i + 1
+		}
+		x, y := a.Of(i, len(l)), b.Of(i, len(l))
+		out = addKnown(out, Parameter{Name: l[i].Noun(), Policy: of, Old: x.Burst, New: y.Burst})
+		if !l[i].InFlight() && !result.Refuted(x.Burst, l[i]) && !result.Refuted(y.Burst, k[i]) {
+			out = addKnown(out, Parameter{Name: "rate", Policy: of, Old: x.Rate, New: y.Rate,
+				perSecond: true})
+		}
+	}
+	return out
+}
+
+// addKnown adds a parameter if both sides know something about it.
+func addKnown(out []Parameter, p Parameter) []Parameter {
+	known := func(v result.Interval) bool { return (v.LoSet || v.HiSet) && !v.Empty() }
+	if p.Old, p.New = p.Old.Finite(), p.New.Finite(); !known(p.Old) || !known(p.New) {
+		return out
+	}
+	p.Changed = p.Old.Intersect(p.New).Empty()
+	return append(out, p)
+}
+
+// together returns what several runs of a scenario measured: the intersection.
+func together(runs []*result.Scenario) (m result.Measured) {
+	for i, s := range runs {
+		switch {
+		case s.Judgement == nil:
+		case i == 0:
+			m = s.Judgement.Measured
+		default:
+			m = m.Intersect(s.Judgement.Measured)
+		}
+	}
+	return m
+}

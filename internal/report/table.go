@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 
@@ -375,4 +376,144 @@ func (s *screen) table(head []string, align string, rows [][]string) error {
 		s.line("%s", l)
 	}
 	return err
+}
+
+// limitText prints the declared limit of s as a SPEC. Empty: none is declared.
+func limitText(s *result.Scenario) string {
+	if len(s.Limit) == 0 {
+		return ""
+	}
+	return text.Clean(s.Limit.String())
+}
+
+// mostAnswers is how many statuses, and how many reasons of missing answers, are listed.
+const mostAnswers = 6
+
+// answersText says how many answers had which status and outcome, and why requests had none, the most
+// frequent first: 128 × 429 (denied), 52 × 200 (allowed); not answered: 3 × timeout. Empty: neither is known.
+func answersText(s *result.Scenario) string {
+	statuses, silences := map[string]int{}, map[string]int{}
+	known, t := s.Statuses, s.Whole()
+	if len(known) == 0 && t != nil {
+		known = t.Statuses()
+	}
+	for _, x := range known {
+		statuses[fmt.Sprintf("%d (%s)", x.Status, x.Outcome)] += x.Answers
+	}
+	if t != nil {
+		for i := range t.Observations {
+			if o := &t.Observations[i]; !o.Answered {
+				silences[cmp.Or(text.Clean(o.Error), "no error is known")]++
+			}
+		}
+	}
+	var parts []string
+	if len(statuses) > 0 {
+		parts = append(parts, strings.Join(frequencies(statuses), ", "))
+	}
+	if len(silences) > 0 {
+		parts = append(parts, "not answered: "+strings.Join(frequencies(silences), ", "))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// frequencies prints how often each word occurs, the most frequent first.
+func frequencies(n map[string]int) []string {
+	words := slices.SortedFunc(maps.Keys(n), func(a, b string) int {
+		return cmp.Or(cmp.Compare(n[b], n[a]), cmp.Compare(a, b))
+	})
+	var out []string
+	for _, w := range words[:min(len(words), mostAnswers)] {
+		out = append(out, text.Thousands(n[w])+" × "+w)
+	}
+	if rest := len(words) - mostAnswers; rest > 0 {
+		out = append(out, fmt.Sprintf("%d more kinds", rest))
+	}
+	return out
+}
+
+// told returns the claims of a scenario that say more than that they hold: what each way to retry costs.
+func told(s *result.Scenario) []result.Claim {
+	var out []result.Claim
+	for _, c := range s.Claims {
+		if c.Kind == result.ClaimStorm && c.Verdict == result.Pass {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// told writes what a scenario says beside its verdict.
+func (s *screen) told(x *result.Scenario) error {
+	if err := s.attributes(x); err != nil {
+		return err
+	}
+	for i, c := range told(x) {
+		if i == 0 {
+			s.line("")
+			s.line("%s", s.bold(x.ID))
+		}
+		s.wrapped(2, c.Kind.Of(c.ID)+": "+c.Text)
+	}
+	return nil
+}
+
+// comparedBy returns the attributes that a scenario compared, in their order; nil for most scenarios.
+func comparedBy(s *result.Scenario) []result.Comparison {
+	for i := range s.Claims {
+		if rows := s.Claims[i].Compared; len(rows) > 0 {
+			return rows
+		}
+	}
+	return nil
+}
+
+// comparedHead is the head of the table of attributes.
+var comparedHead = []string{"ATTRIBUTE", "SENT", "SENT OTHERWISE", "EXPECTED", "OBSERVED"}
+
+// attributes writes the table of attributes, and below it the attributes of which nothing is shown, by the
+// reason.
+func (s *screen) attributes(x *result.Scenario) error {
+	all := comparedBy(x)
+	if len(all) == 0 {
+		return nil
+	}
+	var rows [][]string
+	for _, c := range all {
+		observed := c.Observed
+		if c.Failed() {
+			observed = s.escape("1;31", observed)
+		}
+		rows = append(rows, []string{c.Attribute, c.Plain, c.Other, c.Expected, observed})
+	}
+	s.line("")
+	if err := s.table(comparedHead, "lllll", rows); err != nil {
+		return err
+	}
+	for i, line := range notShown(all) {
+		if i == 0 {
+			s.line("")
+		}
+		s.wrapped(0, line)
+	}
+	return nil
+}
+
+// notShown lists the attributes of which nothing is shown, one line for each reason.
+func notShown(all []result.Comparison) []string {
+	var reasons []string
+	names := map[string][]string{}
+	for _, c := range all {
+		if c.Verdict != result.Inconclusive {
+			continue
+		}
+		if !slices.Contains(reasons, c.Detail) {
+			reasons = append(reasons, c.Detail)
+		}
+		names[c.Detail] = append(names[c.Detail], c.Attribute)
+	}
+	for i, why := range reasons {
+		reasons[i] = fmt.Sprintf("not shown: %s (%s)", strings.Join(names[why], ", "), why)
+	}
+	return reasons
 }

@@ -3,7 +3,11 @@ package scenario
 import (
 	"cmp"
 	"fmt"
+	"maps"
+	"math"
+	"net/http"
 	"slices"
+	"sort"
 	"strings"
 	"sync"
 	"time"
@@ -11,6 +15,7 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -276,4 +281,218 @@ func (p *phaseDraft) resolveRetry(d *decoder, b bounds) {
 		each := 10 + 4*float64(p.Duration)/float64(r.Base)
 		p.Requests = clampCount(float64(p.Clients) * min(each, 200))
 	}
+}
+
+// requestKeys are the keys of a phase that change its requests. A phase that sends nothing has none of them.
+func requestKeys() []field[*phaseDraft] {
+	path := word("a path begins with a slash, and all but printable ASCII is escaped", `^/[!-"$-~]*$`)
+	name := word("a name has lower case letters, digits and dashes, and begins with a letter",
+		phaseNamePattern)
+	return []field[*phaseDraft]{
+		key("path", path, func(p *phaseDraft) *string { return &p.Path }),
+		key("method", methodKind(), func(p *phaseDraft) *string { return &p.Method }),
+		key("header", headerKind(), func(p *phaseDraft) *map[string]string { return &p.Header }),
+		key("spelling", list("spellings", choice("a spelling", timeline.Spellings()...)),
+			func(p *phaseDraft) *[]timeline.Spelling { return &p.Spelling }),
+		key("mint", choice("what is minted", MintTokens, MintUsers, MintAccounts),
+			func(p *phaseDraft) *Mint { return &p.Mint }),
+		key("vary", choice("an attribute", attributes()...),
+			func(p *phaseDraft) *timeline.Attribute { return &p.Vary }),
+		key("client", name, func(p *phaseDraft) *string { return &p.Client }),
+		key("connections", choice("connections", Kept, FreshConnections),
+			func(p *phaseDraft) *Connections { return &p.Connections }),
+		key("unnamed", boolean("unnamed"), func(p *phaseDraft) *bool { return &p.Unnamed }),
+		key("empty_key", boolean("empty_key"), func(p *phaseDraft) *bool { return &p.EmptyKey }),
+		key("addresses", choice("the addresses of forge", timeline.AnyAddress, timeline.OneNetwork,
+			timeline.TwoSpellings), func(p *phaseDraft) *timeline.Addresses { return &p.Addresses }),
+		key("limit", phaseLimitKind(), func(p *phaseDraft) *phaseLimit { return &p.limit }),
+	}
+}
+
+// phaseNamePattern is that of the names of phases, partitions and clients.
+const phaseNamePattern = `^[a-z][a-z0-9]*(-[a-z0-9]+)*$`
+
+// checkRequests reports requests of phases that contradict each other.
+func (s *draft) checkRequests(d *decoder) {
+	limits := map[string]*phaseDraft{}
+	for i := range s.phases {
+		p := &s.phases[i]
+		s.checkKeyField(d, p.at.Get("header"), "remove it here, or write client")
+		if p.Unnamed = p.Unnamed || p.EmptyKey; p.Unnamed {
+			checkUnnamed(d, p)
+		}
+		if !p.Counted() {
+			continue
+		}
+		first := limits[p.Partition]
+		if first == nil {
+			limits[p.Partition] = p
+		} else if first.Limit.String() != p.Limit.String() {
+			at := p.at.Get("limit")
+			if at == nil {
+				at = p.at
+			}
+			d.add(at, "limit "+p.Limit.String(), fmt.Sprintf("phase %q uses the same partitions under %s, "+
+				"and a partition has one limit", first.Name, first.Limit),
+				"give the phase a partition of its own, and both the same client")
+		}
+	}
+}
+
+// checkUnnamed reports keys that contradict a phase without client names.
+func checkUnnamed(d *decoder, p *phaseDraft) {
+	at := cmp.Or(p.at.Get("unnamed"), p.at.Get("empty_key"))
+	switch {
+	case p.Client != "":
+		d.add(at, `"unnamed"`, "the phase has a client, which has a name", "remove it or client")
+	case p.Shape == timeline.Boundary:
+		d.add(at, `"unnamed"`, "requests that find a boundary use their own name",
+			"remove it, or take another shape")
+	}
+}
+
+// request returns how the requests of p differ from others, for a run with these partitions.
+func (p *Phase) request(pl *planner) timeline.Request {
+	out := timeline.Request{Path: p.Path, Method: p.Method, Spellings: p.Spelling,
+		Fresh: p.Connections == FreshConnections}
+	for _, name := range slices.Sorted(maps.Keys(p.Header)) {
+		if out.Header == nil {
+			out.Header = map[string]string{}
+		}
+		out.Header[http.CanonicalHeaderKey(name)] = p.Header[name]
+	}
+	if len(p.Forge) > 0 && p.Addresses != timeline.AnyAddress {
+		out.Addresses = p.Addresses
+	}
+	out.Vary, out.Mint, out.EmptyKey = p.Vary, p.Mint != "", p.EmptyKey
+	if p.Unnamed || p.Vary != "" || p.Client != "" && p.Client != p.Partition {
+		out.Keys = map[string]string{}
+		for i := range pl.scenario.Partition.Count {
+			key := ""
+			if !p.Unnamed {
+				key = pl.partition(cmp.Or(p.Client, p.Partition), i)
+			}
+			out.Keys[pl.partition(p.Partition, i)] = key
+			if p.Vary != "" {
+				out.Keys[timeline.OtherSide(pl.partition(p.Partition, i))] = key
+			}
+		}
+	}
+	return out
+}
+
+// ClientOf returns the key of the client that sends the requests of p for a partition: the name of that
+// partition, or of one of Client. Empty: the requests leave out the key.
+func (p *Phase) ClientOf(partition string) string {
+	at := strings.LastIndexByte(partition, '-')
+	switch {
+	case p.Unnamed:
+		return ""
+	case p.Vary != "": // each side is also judged by itself
+		return partition
+	case p.Client == "" || p.Client == p.Partition || at < 0:
+		return partition
+	}
+	run, number := partition[:at], partition[at:]
+	if p.Partition != "" {
+		run = strings.TrimSuffix(run, "-"+p.Partition)
+	}
+	return run + "-" + p.Client + number
+}
+
+// A ramp goes from rate f to rate g within D. After t it has sent n(t) = f*t + (g-f)*t*t/(2*D) requests;
+// request k is due at the t with n(t) = k.
+
+// rampCount returns n(D) = (f+g)*D/2, rounded up.
+func rampCount(from, to spec.Rate, whole time.Duration) float64 {
+	return math.Ceil((from.PerSecond()+to.PerSecond())*whole.Seconds()/2 - 1e-9)
+}
+
+// rampAt returns when request k is due. The root is taken in the form that does not cancel: 2k/(f + sqrt(f*f
+// + 2ak)) with a = (g-f)/D.
+func rampAt(from, to spec.Rate, whole time.Duration, k int) time.Duration {
+	f, g, d := from.PerSecond(), to.PerSecond(), whole.Seconds()
+	inside := max(0, f*f+2*(g-f)/d*float64(k))
+	return min(time.Duration(2*float64(k)/(f+math.Sqrt(inside))*1e9), whole)
+}
+
+// each returns how long one of the steps lasts.
+func (p *Phase) each() time.Duration { return p.Duration / time.Duration(len(p.Rates)) }
+
+// step returns how many requests step i has.
+func (p *Phase) step(i int) int { return within(p.each(), p.Rates[i]) }
+
+// within returns how many requests of an even flow are due in d, including its beginning and excluding its
+// end.
+func within(d time.Duration, r spec.Rate) int {
+	return int(min(MulDiv(int64(d), r.N, int64(r.Per), true), math.MaxInt32))
+}
+
+// stepTimes returns the function that says when the requests of a phase of steps are due. Request number
+// Requests is due at its end.
+func (p *Phase) stepTimes() func(k int) time.Duration {
+	first := make([]int, len(p.Rates)+1)
+	for i := range p.Rates {
+		first[i+1] = first[i] + p.step(i)
+	}
+	return func(k int) time.Duration {
+		i := sort.SearchInts(first, k+1) - 1
+		if i >= len(p.Rates) {
+			return p.Duration
+		}
+		return time.Duration(i)*p.each() + spaced(k-first[i], p.Rates[i])
+	}
+}
+
+// spaced returns when request k of an even flow is due.
+func spaced(k int, r spec.Rate) time.Duration {
+	return time.Duration(MulDiv(int64(k), int64(r.Per), r.N, false))
+}
+
+// randomTimes returns the function that says when the requests of a poisson phase are due. They are Requests
+// instants uniformly at random in its duration, in order: a Poisson process with a given number of events.
+func (p *Phase) randomTimes(pl *planner) func(k int) time.Duration {
+	times := make([]time.Duration, p.Requests, p.Requests+1)
+	for i := range times {
+		times[i] = time.Duration(pl.random.Int64N(int64(p.Duration) + 1))
+	}
+	slices.Sort(times)
+	times = append(times, p.Duration)
+	return func(k int) time.Duration { return times[k] }
+}
+
+// Complete fills in what follows from the rates of a phase whose requests have planned times. It computes the
+// number of requests from the duration or, if that is zero, the duration from the number. Phases of other
+// shapes, and those with a rate of zero, stay as they are. It checks no ceiling (Excesses does).
+func (p *Phase) Complete() {
+	switch p.Shape {
+	case timeline.Constant, timeline.Poisson:
+		if p.Rate.N > 0 && p.Duration > 0 {
+			p.Requests = within(p.Duration, p.Rate)
+		} else if p.Rate.N > 0 {
+			p.Duration = time.Duration(MulDiv(int64(p.Requests), int64(p.Rate.Per), p.Rate.N, true))
+		}
+	case timeline.Ramp:
+		p.completeRamp()
+	case timeline.Steps:
+		p.Requests = 0
+		for i := range p.Rates {
+			p.Requests = min(p.Requests+p.step(i), math.MaxInt32)
+		}
+	}
+}
+
+// longestRamp is longer than every ceiling of a duration.
+const longestRamp = 70 * 24 * time.Hour
+
+func (p *Phase) completeRamp() {
+	if p.From.N == 0 || p.To.N == 0 {
+		return
+	}
+	if p.Duration == 0 {
+		p.Duration = time.Duration(max(1, min(2e9*float64(p.Requests)/(p.From.PerSecond()+p.To.PerSecond()),
+			float64(longestRamp))))
+		return
+	}
+	p.Requests = int(max(1, min(rampCount(p.From, p.To, p.Duration), math.MaxInt32)))
 }

@@ -1,10 +1,10 @@
 // Package transport sends requests over its own connections. It ends each request with the outcome of its
-// answer, or with the reason why there is none (cause.go, word.go). It has what sending takes: the options of
+// answer, or with the reason why there is none (word.go). It has what sending takes: the options of
 // a recording (Options), the bytes of requests (Requests), the clock and the pacers that wait until a request
 // is due (Pacer), the event loops that read many connections of HTTP/1.1 on one thread (Loop), the journal
 // that passes events on (Recorder), and what the generator records about itself (Usage, Stalls, Lag).
 //
-//	Shot   one request in flight                              shot.go
+//	Shot   one request in flight                              conn.go
 //	Pool   the connections of a partition                     pool.go, idle.go
 //	Conn   one connection, or a stream of a link (HTTP/2)     conn.go, answer.go, link.go
 //
@@ -24,7 +24,7 @@
 // one write of all requests that leave together. FirstByte is the time after the read that brought the first
 // byte of the HEADERS frame.
 //
-// An unrequested answer puts the answers before it on its connection in doubt (doubt.go).
+// An unrequested answer puts the answers before it on its connection in doubt (notes.go).
 //
 // The connection decides who reads it (reading.go):
 //

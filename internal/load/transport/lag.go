@@ -1,11 +1,17 @@
 package transport
 
 import (
+	"cmp"
+	"container/heap"
 	"context"
 	"os"
+	"runtime/debug"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // Lag is how late this process reads what has arrived. Every few milliseconds a byte is written to a pipe.
@@ -104,4 +110,177 @@ func (l *Lag) Of(phase string) time.Duration {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.longest[phase]
+}
+
+const (
+	// looks is how often this process checks whether it runs at all. stalledFrom is the shortest gap that
+	// counts as a stall: a timer may be some 10 ms late beside a sender that spins.
+	looks       = 5 * time.Millisecond
+	stalledFrom = 30 * time.Millisecond
+	// mostStalls is the most stalls that are kept.
+	mostStalls = 1000
+)
+
+// Stalls are the times in which this process did not run. Any goroutine may use it.
+type Stalls struct {
+	mu   sync.Mutex
+	list []timeline.Stall
+}
+
+// Watch notes the stalls until ctx ends. A process that stood still reads late what arrived in time, also
+// where no request was due that would show it.
+func (s *Stalls) Watch(ctx context.Context, clock Clock) {
+	s.feel(clock, func() bool { return Rest(ctx, looks, nil) })
+}
+
+// feel is Watch. look waits until the next check, and returns false at the end.
+func (s *Stalls) feel(clock Clock, look func() bool) {
+	for last := clock.Now(); look(); {
+		now := clock.Now()
+		if now-last >= stalledFrom {
+			s.Add(timeline.Stall{From: last, To: now})
+		}
+		last = now
+	}
+}
+
+// Add notes a stall that came after all others. It keeps the first thousand.
+func (s *Stalls) Add(x timeline.Stall) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.list) < mostStalls {
+		s.list = append(s.list, x)
+	}
+}
+
+// All returns the stalls so far, in ascending order. The caller must not change the slice.
+func (s *Stalls) All() []timeline.Stall {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.list
+}
+
+// Now tells whether this process is stalled, or was stalled less than soLong ago. A check that was due and
+// comes at least 30 ms late shows a stall in progress.
+func (s *Stalls) Now(due, now, soLong time.Duration) bool {
+	all := s.All()
+	n := len(all)
+	return now-due >= stalledFrom || n > 0 && now-all[n-1].To < soLong
+}
+
+// Jump is the least jump of the wall clock that tells of a sleep.
+const Jump = 100 * time.Millisecond
+
+// AuditSlept tells whether the wall clock has jumped. It looks twice, as a reader may be stopped between its
+// readings of the two clocks. jumped is Clock.Jumped, except in tests.
+func AuditSlept(jumped func() time.Duration) bool {
+	first, second := jumped(), jumped()
+	return min(first.Abs(), second.Abs()) >= Jump
+}
+
+// Asleep waits until this computer has slept, or its clock was set, and returns the last time that is known
+// to be before. It reports false if ctx ends first.
+func Asleep(ctx context.Context, clock Clock, jumped func() time.Duration) (time.Duration, bool) {
+	for before, more := clock.Now(), true; more; {
+		more = Rest(ctx, looks, nil)
+		now := clock.Now()
+		if AuditSlept(jumped) {
+			return before, true
+		}
+		before = now
+	}
+	return 0, false
+}
+
+// lateness is how late the requests of a phase were sent.
+type lateness struct {
+	n     int
+	span  timeline.Stall
+	worst largest
+}
+
+// KeptPlan returns how well the plan of each phase was kept, in the order of s. Phases without requests are
+// left out. tl has the requests that were sent. missing has, by the name of a phase, how many requests were
+// not sent.
+func KeptPlan(s *timeline.Schedule, tl *timeline.Timeline, missing map[string]int, lag *Lag) []timeline.Kept {
+	var out []timeline.Kept
+	late, most := map[string]*lateness{}, tl.Sent()/100+1
+	var l *lateness
+	last := ""
+	for o := range tl.All() {
+		if l == nil || o.Phase != last { // saves a look-up: a long recording has millions of one phase
+			if l, last = late[o.Phase], o.Phase; l == nil {
+				l = &lateness{span: timeline.Stall{From: o.At, To: o.Sent}}
+				late[o.Phase] = l
+			}
+		}
+		l.n++
+		l.worst.add(max(0, o.Sent-o.At), most)
+		l.span = timeline.Stall{From: min(l.span.From, o.At), To: max(l.span.To, o.Sent, o.FirstByte)}
+	}
+	for i := range s.Phases {
+		p := &s.Phases[i]
+		l := late[p.Name]
+		if l == nil {
+			l = &lateness{}
+		}
+		if l.n+missing[p.Name] == 0 {
+			continue
+		}
+		k := timeline.Kept{Phase: p.Name, Sent: l.n, Unsent: missing[p.Name], ReadLag: lag.Of(p.Name)}
+		if l.n > 0 {
+			slices.SortFunc(l.worst, func(a, b time.Duration) int { return cmp.Compare(b, a) })
+			k.LateP99, k.LateMax = l.worst[l.n/100], l.worst[0]
+		}
+		for _, x := range tl.Header.Stalls {
+			k.Stalled += max(0, min(x.To, l.span.To)-max(x.From, l.span.From))
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// largest are the largest of many times: a heap with the smallest of them on top.
+type largest []time.Duration
+
+func (h largest) Len() int           { return len(h) }
+func (h largest) Less(i, j int) bool { return h[i] < h[j] }
+func (h largest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
+func (h *largest) Push(x any)        { *h = append(*h, x.(time.Duration)) }
+func (h *largest) Pop() any          { panic("audit: the largest times are not taken out") }
+
+// add keeps d if it is among the largest so far, up to `most` of them.
+func (h *largest) add(d time.Duration, most int) {
+	if len(*h) < most {
+		heap.Push(h, d)
+	} else if d > (*h)[0] {
+		(*h)[0] = d
+		heap.Fix(h, 0)
+	}
+}
+
+// Usage is what the process had used up to one moment.
+type Usage struct {
+	cpu time.Duration
+	gc  debug.GCStats
+}
+
+// UsageNow returns what the process has used up to now.
+func UsageNow() Usage {
+	u := Usage{cpu: CPUTime()}
+	debug.ReadGCStats(&u.gc)
+	return u
+}
+
+// Until returns what was used between two moments that are wall apart. The longest pause is taken from the
+// last 256 collections only.
+func (u Usage) Until(later Usage, wall time.Duration) timeline.Audit {
+	out := timeline.Audit{Collections: int(later.gc.NumGC - u.gc.NumGC)}
+	if wall > 0 {
+		out.CPUShare = float64(later.cpu-u.cpu) / float64(wall)
+	}
+	for i := 0; i < min(out.Collections, len(later.gc.Pause)); i++ {
+		out.LongestGC = max(out.LongestGC, later.gc.Pause[i])
+	}
+	return out
 }

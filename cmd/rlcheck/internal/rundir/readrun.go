@@ -5,13 +5,18 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
+	"runtime/debug"
+	"slices"
 	"strings"
+	"sync"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/load"
@@ -192,4 +197,261 @@ func readCut(d *Dir, id string) (tl *timeline.Timeline, path string, err error) 
 // readJournal reads a journal. A long recording is in a file.
 func readJournal(r io.Reader, name string) (*timeline.Timeline, error) {
 	return timeline.ReadJournal(r, name, MostInMemory, Spill)
+}
+
+// The files that a run keeps: its reports in its folder, its recordings there or in a folder for each
+// scenario.
+var (
+	keptReports    = []string{"report.html", "report.json", "junit.xml", "report.md"}
+	keptRecordings = regexp.MustCompile(
+		`^(scenario\.yaml|schedule\.ndjson|timeline(-[0-9]+)?\.ndjson(\.gz|\.zst)?|timeline\.ndjson\.part|` +
+			`clients\.ndjson|latency\.hlog)$`)
+)
+
+type oldRun struct {
+	// id is the id of the run. Empty: it was ended before it had a report.
+	id string
+	// files are those that the new run replaces or removes. folders are those that may be empty then.
+	files, folders []string
+}
+
+// findOldRun looks for an older run in a folder that will hold a run of the scenarios ids. Other files in the
+// folder stay. The error is about files that the new run would overwrite although no run left them, or
+// another run did.
+func findOldRun(path string, ids []string) (*oldRun, error) {
+	old := &oldRun{files: keptIn(path)}
+	m, _ := readManifest(path) // one that no run wrote was refused before
+	report := readOldReport(filepath.Join(path, "report.json"))
+	if foreign := foreignFile(path, old.files, report, m); foreign != "" {
+		return nil, fmt.Errorf("%s: the file would be overwritten, and no run of rlcheck wrote it "+
+			"(choose another folder with --run-dir)", foreign)
+	}
+	var inside []string // folders of scenarios
+	if report != nil {
+		old.id = report.ID
+		for _, s := range report.Scenarios {
+			inside = append(inside, s.ID)
+		}
+	}
+	if m != nil {
+		old.id = m.ID
+		inside = append(inside, m.ids()...)
+	}
+	if len(ids) > 1 {
+		inside = append(inside, ids...)
+	}
+	slices.Sort(inside)
+	for _, id := range slices.Compact(inside) {
+		if err := old.addFolder(filepath.Join(path, id), id, ids, m); err != nil {
+			return nil, err
+		}
+	}
+	return old, nil
+}
+
+// foreignFile returns the first file that a new run would overwrite although no run left it. Empty: there is
+// none.
+func foreignFile(path string, files []string, report *oldReport, m *Manifest) string {
+	if report != nil {
+		return ""
+	}
+	for _, f := range files {
+		if slices.Contains(keptReports, filepath.Base(f)) {
+			return f
+		}
+	}
+	if m == nil && len(files) > 0 && !ownRecording(path) {
+		return files[0]
+	}
+	return ""
+}
+
+// addFolder adds what the folder of the scenario id has of the older run. The error says that another run is
+// in it.
+func (old *oldRun) addFolder(folder, id string, ids []string, m *Manifest) error {
+	files := keptIn(folder)
+	switch {
+	case len(files) == 0 || id != filepath.Base(id) || strings.HasPrefix(id, "."):
+	case cli.OutputExists(filepath.Join(folder, "report.json")), cli.OutputExists(filepath.Join(folder,
+		ManifestName)):
+		if len(ids) > 1 && slices.Contains(ids, id) {
+			return fmt.Errorf("%s: another run is kept there, and a part of it would be overwritten "+
+				"(choose another folder with --run-dir)", folder)
+		}
+	case ownRecording(folder), m != nil && m.has(id) && len(m.Scenarios) > 1:
+		old.files, old.folders = append(old.files, files...), append(old.folders, folder)
+	}
+	return nil
+}
+
+// keptIn returns the regular files of a folder that are named like the files of a run.
+func keptIn(folder string) []string {
+	entries, _ := os.ReadDir(folder) // what cannot be read is not replaced
+	var out []string
+	for _, e := range entries {
+		if e.Type().IsRegular() &&
+			(slices.Contains(keptReports, e.Name()) || keptRecordings.MatchString(e.Name())) {
+			out = append(out, filepath.Join(folder, e.Name()))
+		}
+	}
+	return out
+}
+
+// oldReport is the part of an older run's report.json that is read, of this version or another.
+type oldReport struct {
+	Schema, ID string
+	Scenarios  []struct{ ID string }
+}
+
+func readOldReport(path string) *oldReport {
+	text, err := cli.ReadFile(path, cli.MostReport)
+	var r oldReport
+	if err != nil || json.Unmarshal(text, &r) != nil || !strings.HasPrefix(r.Schema, "rlcheck.") {
+		return nil
+	}
+	return &r
+}
+
+// ownRecording tells whether a folder has a schedule or a recording of rlcheck. These are written first, and
+// their first bytes say so.
+func ownRecording(folder string) bool {
+	for _, name := range []string{"schedule.ndjson", "timeline.ndjson"} {
+		if f, err := os.Open(filepath.Join(folder, name)); err == nil {
+			begin := make([]byte, len(`{"rlcheck":"`))
+			_, _ = f.Read(begin) // a file that does not exist is not ours
+			_ = f.Close()
+			if bytes.Equal(begin, []byte(`{"rlcheck":"`)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// remove removes the files, and the folders that are then empty.
+func (r *oldRun) remove() error {
+	var errs []error
+	for _, f := range r.files {
+		errs = append(errs, os.Remove(f))
+	}
+	for _, f := range r.folders {
+		_ = os.Remove(f) // something else may be in it
+	}
+	return errors.Join(errs...)
+}
+
+// The files of a recording: the whole one, and the journal while it is made. A killed run leaves the journal.
+// The name of the first one has an end if it is compressed, because that was wanted or because it is long.
+const (
+	TimelineName = "timeline.ndjson"
+	JournalName  = TimelineName + ".part"
+)
+
+// Recording keeps what one scenario records: a journal while it is made, and the timeline before it is
+// judged.
+type Recording struct {
+	dir     *Dir
+	id      string
+	red     trial.Redactor
+	journal *os.File
+	// Errs are the errors of keeping it.
+	Errs []error
+	// Path, Digest and header are those of the timeline that is kept.
+	Path, Digest string
+	header       timeline.Header
+}
+
+// NewRecording keeps the recording of the scenario id in a folder, without secrets.
+func NewRecording(dir *Dir, id string, red trial.Redactor) *Recording {
+	return &Recording{dir: dir, id: id, red: red}
+}
+
+// Begin makes the journal. It removes a timeline of an earlier try, which is kept under another name by then.
+func (k *Recording) Begin() *timeline.JournalWriter {
+	if gone, err := k.dir.Gone(); gone {
+		k.Errs = append(k.Errs, err)
+		return nil
+	}
+	for _, path := range k.dir.recordings(k.id) {
+		if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+			k.Errs = append(k.Errs, err)
+		}
+	}
+	f, err := os.Create(k.dir.Of(k.id, JournalName))
+	if err != nil {
+		return nil // the plan could not be kept either, and that was reported
+	}
+	k.journal = f
+	return timeline.NewJournal(f, k.red.Replace)
+}
+
+// largeRecording is the number of requests whose memory is worth the time of collecting often while they are
+// judged.
+const largeRecording = 50_000
+
+// Recorded keeps a recording that is over, and its latencies. A recording that is too long for memory is kept
+// while it is judged. over waits for that.
+func (k *Recording) Recorded(tl *timeline.Timeline) (over func()) {
+	percent := -1
+	if tl.Sent() > largeRecording {
+		percent = debug.SetGCPercent(GCPercent)
+	}
+	var keeping sync.WaitGroup
+	keep := func() {
+		k.whole(tl)
+		k.Errs = append(k.Errs, k.dir.Keep(k.id, "latency.hlog", func(w io.Writer) error {
+			return report.WriteHistogram(w, tl, tl.Header.Started)
+		}))
+	}
+	if tl.Spool != nil {
+		keeping.Go(keep)
+	} else {
+		keep()
+	}
+	return func() {
+		keeping.Wait()
+		if percent >= 0 {
+			debug.SetGCPercent(percent)
+		}
+	}
+}
+
+// whole keeps a recording that is over. It removes the journal when the timeline is there.
+func (k *Recording) whole(tl *timeline.Timeline) {
+	k.header = tl.Header
+	k.Path = k.dir.Of(k.id, TimelineName+k.dir.End(tl))
+	if gone, err := k.dir.Gone(); gone {
+		k.Errs = append(k.Errs, err)
+		return
+	}
+	tl = k.red.CopyOf(tl)
+	var err error
+	k.Digest, err = KeepTimeline(k.Path, tl)
+	if err != nil && k.journal != nil {
+		err = fmt.Errorf("%w (rlcheck check %s judges what was kept before)", err, k.journal.Name())
+	}
+	k.Errs = append(k.Errs, err)
+	if k.journal == nil {
+		return
+	}
+	_ = k.journal.Close() // its content is in the timeline
+	if err == nil {
+		_ = os.Remove(k.journal.Name()) // otherwise it would look like a killed run
+	}
+}
+
+// Settled keeps the recording again if its judgement has changed what is known of its clock or of costs.
+func (k *Recording) Settled(tl *timeline.Timeline) {
+	if gone, err := k.dir.Gone(); gone {
+		k.Errs = append(k.Errs, err)
+		return
+	}
+	was, is := &k.header, &tl.Header
+	costs := was.Judged.SingleUnits != is.Judged.SingleUnits || was.Judged.Shared != is.Judged.Shared
+	if is.WallError == was.WallError && len(is.Notes) == len(was.Notes) && !costs {
+		return
+	}
+	var err error
+	k.Digest, err = KeepTimeline(k.Path, tl)
+	k.Errs = append(k.Errs, err)
 }
