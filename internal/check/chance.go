@@ -93,42 +93,71 @@ func (c *Case) cheapest(p *Part) (least int64) {
 	return max(0, least)
 }
 
-// comeback tells whether p came back after something that may have made the target forget it, after how many
-// other clients, and whether a limiter that did forget it would have been refuted each time. Such a limiter
-// admits as much as a new client can be admitted, and at most what was asked.
+// comeback tells whether p came back after something that may have made the target forget it, and after how
+// many other clients at most. shown: a limiter that forgets it at each event of one kind would have been
+// refuted, and so would one that does so after as many others. Others of whom half got no answer show nothing.
 //
 //	before     restart, or others   after
 //	a a a d d  ------------------>  d d d d     remembered
 //	a a a d d  ------------------>  a a a d     forgotten: refuted, unless the quota is back by then
 func (c *Case) comeback(p *Part) (back, shown bool, others int) {
+	times := map[timeline.Action][]int{} // the first observations after the events of a kind, or after others
 	shown = true
 	for _, b := range c.Rec.Header.Judged.Breaks {
 		since := func(t time.Duration) int {
 			return sort.Search(len(p.Obs), func(i int) bool { return p.Obs[i].Sent >= t })
 		}
-		if k := since(b.To); k > 0 && k < len(p.Obs) && since(b.From) == k {
-			back, others = true, max(others, b.Answered)
-			shown = shown && 2*b.Answered >= b.Others && c.remembers(p, k)
+		k := since(b.To)
+		if k == 0 || k == len(p.Obs) || since(b.From) != k {
+			continue
 		}
+		if b.Answered > 2*others { // a limiter may forget its clients after so many, and not before
+			times[""] = nil
+		}
+		others = max(others, b.Answered)
+		if b.Event != "" || 2*b.Answered >= others {
+			times[b.Event] = append(times[b.Event], k)
+		}
+		shown = shown && 2*b.Answered >= b.Others
 	}
-	return back, back && shown, others
+	for _, again := range times {
+		shown = shown && c.remembers(p, again)
+	}
+	return len(times) > 0, len(times) > 0 && shown, others
 }
 
-// remembers tells whether p would be refuted had it been a new client from observation k on.
-func (c *Case) remembers(p *Part, k int) bool {
-	lasts, from := p.shortest(), p.Obs[k].Sent
-	anew := func(o *history.Observation) {
-		if o.Sent >= from && o.Answered && o.Outcome == timeline.Denied {
-			o.Outcome, o.Done = timeline.Allowed, max(o.Done, o.Sent+lasts)
+// remembers tells whether p would be refuted had it been a new client from each of these observations on.
+// They ascend. A new client is admitted what it asked, and at most what it can be admitted; where windows or
+// batches have hidden ends, at most one quota until a whole one has passed.
+func (c *Case) remembers(p *Part, again []int) bool {
+	lasts, limit := p.shortest(), slices.Clone(c.Limit)
+	for i := range limit {
+		switch x := &limit[i]; {
+		case x.Align == spec.AlignUnknown || x.Align == spec.AlignShared:
+			x.Align = spec.AlignFirst
+		case x.Refill == spec.RefillInterval:
+			x.Refill, x.Fill = spec.RefillContinuous, 0
 		}
 	}
-	refuted := func(i, j int) bool {
-		part := *p
-		part.Obs = p.Obs[i:j]
-		return c.overAdmits(&part, anew)
+	forgetful := *p
+	forgetful.Obs = slices.Clone(p.Obs)
+	for i, k := range again {
+		end := min(k+someObservations, len(p.Obs))
+		if i+1 < len(again) {
+			end = min(end, again[i+1])
+		}
+		anew := slices.Clone(p.Obs[k:end])
+		for j := range anew {
+			if o := &anew[j]; o.Answered && o.Outcome == timeline.Denied {
+				o.Outcome, o.Done = timeline.Allowed, max(o.Done, o.Sent+lasts)
+			}
+		}
+		alone := sort.Search(len(anew), func(n int) bool {
+			return c.boundsRefute(p, anew[:n+1], limit, result.UpperBound)
+		})
+		copy(forgetful.Obs[k:], anew[:alone])
 	}
-	alone := sort.Search(len(p.Obs)-k, func(n int) bool { return refuted(k, k+n+1) })
-	return refuted(0, k+alone)
+	return c.overAdmits(&forgetful, func(*history.Observation) {})
 }
 
 // overAdmits tells whether the upper bounds refute p if each of its observations is changed.

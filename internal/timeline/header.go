@@ -272,8 +272,9 @@ type Terms struct {
 // Break is something that may have made the target forget its clients: an event, such as a restart, or many
 // other clients that came. A client that asked before From and not again until To came back after it.
 type Break struct {
-	// Phase is that of the event, or of the others.
+	// Phase is that of the event, or of the others. Event is what the event was, empty for others.
 	Phase string        `json:"phase"`
+	Event Action        `json:"event,omitempty"`
 	From  time.Duration `json:"from_ns"`
 	To    time.Duration `json:"to_ns"`
 	// Others is how many other clients came, 0 for an event, and Answered how many of them got an answer.

@@ -67,6 +67,8 @@ func breaks(s *scenario.Scenario, tl *timeline.Timeline) (out []timeline.Break) 
 			b.Answered = len(x.clients)
 		case !event(s.Phases[i]):
 			continue
+		default:
+			b.Event = s.Phases[i].Event.Action
 		}
 		out = append(out, b)
 	}
