@@ -95,7 +95,7 @@ func (c *Case) cheapest(p *Part) (least int64) {
 
 // comeback tells whether p came back after something that may have made the target forget it, and after how
 // many other clients at most. shown: a limiter that forgets it at each event of one kind would have been
-// refuted, and so would one that does so after as many others. Others of whom half got no answer show nothing.
+// refuted, and so would one that does so after as many others. Others show nothing if half got no answer.
 //
 //	before     restart, or others   after
 //	a a a d d  ------------------>  d d d d     remembered
