@@ -61,7 +61,8 @@ type word struct{ id, text string }
 // vocabulary are the groups in the order in which explain lists them.
 type vocabulary []words
 
-// wordsText has the groups, each with the words that nothing else defines.
+// wordsText has the groups: "KIND PLURAL WHAT THEY ARE ABOUT", and then "WORD TEXT" for each word that
+// nothing else defines.
 //
 //go:embed words.txt
 var wordsText string
@@ -70,10 +71,10 @@ var wordsText string
 func glossary(e *cli.Env) (vocabulary, error) {
 	var out vocabulary
 	for _, w := range text.Entries(wordsText) {
-		if w.Kind == "group" {
-			out = append(out, words{kind: w.Name, plural: w.Get("plural"), about: w.Get("about")})
-		} else {
-			out.add(w.Kind, w.Name, w.Get("text"))
+		plural, about, _ := strings.Cut(w.Name, " ")
+		out = append(out, words{kind: w.Kind, plural: plural, about: about})
+		for _, l := range w.Lines {
+			out.add(w.Kind, l.Word, l.Rest)
 		}
 	}
 	out.spec()
@@ -108,7 +109,7 @@ func (v vocabulary) verdicts() {
 	}
 	for _, r := range headers.Rules() {
 		about, _ := r.About()
-		v.add("rule", string(r), about.Text+"\nlevel: "+about.Level.String()+"\nsource: "+about.Source+
+		v.add("rule", string(r), about.Text+"\nlevel: "+string(about.Level)+"\nsource: "+about.Source+
 			some("\nobserved: ", r.Seen())+some("\nnot judged: ", r.Unseen()))
 	}
 }

@@ -1,6 +1,7 @@
 package headers
 
 import (
+	"cmp"
 	_ "embed" // the rules
 	"errors"
 	"maps"
@@ -47,26 +48,14 @@ const (
 )
 
 // Level is how binding a rule is.
-type Level uint8
+type Level string
 
-// The levels. Convention is the zero value: no standard says so.
+// The levels. Convention: no standard says so.
 const (
-	Convention Level = iota
-	Should
-	Must
+	Convention Level = "convention"
+	Should     Level = "should"
+	Must       Level = "must"
 )
-
-// String returns must, should or convention.
-func (l Level) String() string {
-	switch l {
-	case Must:
-		return "must"
-	case Should:
-		return "should"
-	default:
-		return "convention"
-	}
-}
 
 // Draft is the revision of draft-ietf-httpapi-ratelimit-headers that rules refer to, unless they name
 // another.
@@ -76,49 +65,48 @@ const Draft = "draft-ietf-httpapi-ratelimit-headers-10"
 type About struct {
 	Level        Level
 	Text, Source string
+	// seen and unseen are what Rule.Seen and Rule.Unseen return.
+	seen, unseen string
 }
 
 // rulesText has the rules about fields, those that claims judge beyond the syntax of fields (seen), and those
-// that no claim judges (unseen).
+// that no claim judges (unseen). Behind the id of a rule stands its level.
 //
 //go:embed rules.txt
 var rulesText string
 
-// rules are the entries of rulesText, by the id.
-var rules = sync.OnceValue(func() map[Rule]text.Entry {
-	out := map[Rule]text.Entry{}
+// rules has the entries of rulesText, by the id.
+var rules = sync.OnceValue(func() map[Rule]About {
+	out := map[Rule]About{}
 	for _, e := range text.Entries(rulesText) {
-		out[Rule(e.Name)] = e
+		id, level, _ := strings.Cut(e.Name, " ")
+		a := About{Level(level), e.Get("text"), e.Get("source"), e.Get("seen"), e.Get("unseen")}
+		if a.seen == "" && a.unseen == "" {
+			a.seen = "the values of fields and bodies as they were sent: claims fields-*, quota-conventions"
+		}
+		out[Rule(id)] = a
 	}
 	return out
 })
 
 // About returns the rule's level, text and source, and whether there is such a rule.
 func (r Rule) About() (About, bool) {
-	e, ok := rules()[r]
-	levels := map[string]Level{"must": Must, "should": Should}
-	return About{levels[e.Get("level")], e.Get("text"), e.Get("source")}, ok
+	a, ok := rules()[r]
+	return a, ok
 }
 
 // Seen says what a claim looks at to judge r. It is "" for a rule that no claim judges; Unseen then says why.
-func (r Rule) Seen() string {
-	e, ok := rules()[r]
-	if seen := e.Get("seen"); !ok || seen != "" || r.Unseen() != "" {
-		return seen
-	}
-	return "the values of fields and bodies as they were sent: claims fields-*, quota-conventions"
-}
+func (r Rule) Seen() string { return rules()[r].seen }
 
 // Unseen says why no claim judges r. It is "" for a rule that a claim judges.
-func (r Rule) Unseen() string { return rules()[r].Get("unseen") }
+func (r Rule) Unseen() string { return rules()[r].unseen }
 
 // Rules returns all rules, ascending by id.
 func Rules() []Rule { return slices.Sorted(maps.Keys(rules())) }
 
 // Level returns how binding a rule is. It returns Convention where there is no such rule.
 func (r Rule) Level() Level {
-	a, _ := r.About()
-	return a.Level
+	return cmp.Or(rules()[r].Level, Convention)
 }
 
 // Problem is one rule that a field value breaks. As an error its text is `field: what: why (mend)`.

@@ -145,7 +145,8 @@ func (f Fault) Fits(l spec.Limit) string {
 	return ""
 }
 
-// faultsText has what a target with each fault does (text), its class, and where it was seen.
+// faultsText has the class of each fault, behind its name, what a target with it does (text), and where it
+// was seen.
 //
 //go:embed faults.txt
 var faultsText string
@@ -156,8 +157,9 @@ var faults = sync.OnceValue(func() []Fault {
 		attributeFaults, abuseFaults, retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults,
 		eventFaults, ruleFaults, methodFaults, connectionFaults, timeFaults)
 	for _, e := range text.Entries(faultsText) {
-		f := &all[slices.IndexFunc(all, func(f Fault) bool { return f.Name == e.Name })]
-		f.Sentence, f.Class, f.Citation = e.Get("text"), e.Get("class"), e.Get("seen")
+		name, class, _ := strings.Cut(e.Name, " ")
+		f := &all[slices.IndexFunc(all, func(f Fault) bool { return f.Name == name })]
+		f.Sentence, f.Class, f.Citation = e.Get("text"), class, e.Get("seen")
 	}
 	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all
