@@ -272,8 +272,11 @@ func scanMembers(text string, tell func(Member)) {
 
 // plainName returns the name of a member in lower case, without dashes and underscores.
 func plainName(name string) string {
-	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(name))
+	return separators.Replace(strings.ToLower(name))
 }
+
+// separators is built once: to build it took more time than all else of reading a body.
+var separators = strings.NewReplacer("_", "", "-", "")
 
 // IsText tells whether the beginning of a body can be read as text. It cannot if it is compressed or no
 // UTF-8. Its last character may be cut off.

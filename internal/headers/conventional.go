@@ -68,12 +68,24 @@ var families = [...]family{
 	{prefix: "RateLimit-", law: &drafts},
 }
 
-// field returns the name of the field for Limit, Remaining or Reset.
-func (c *family) field(part string) string { return c.prefix + part + c.suffix }
+// familyFields are the names of the fields of each family, for its limit, its remaining units and its reset.
+var familyFields = func() (out [len(families)][3]string) {
+	for i, c := range families {
+		for j, part := range [...]string{"Limit", "Remaining", "Reset"} {
+			out[i][j] = c.prefix + part + c.suffix
+		}
+	}
+	return out
+}()
 
-func (r *reader) threeFields(c *family) {
+// threeFields reads the quota of a family. Most answers have no field of most families.
+func (r *reader) threeFields(c *family, names [3]string) {
+	has := func(name string) bool { _, ok := r.get(keys[name]); return ok }
+	if !slices.ContainsFunc(names[:], has) {
+		return
+	}
 	q := Quota{Dialect: c.dialect, Name: c.name, Window: c.window, Units: c.units}
-	limit, remaining, resetName := c.field("Limit"), c.field("Remaining"), c.field("Reset")
+	limit, remaining, resetName := names[0], names[1], names[2]
 	if r.unlimited(limit, remaining) {
 		q.Unlimited = true
 		r.add(q)

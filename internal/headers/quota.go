@@ -83,7 +83,7 @@ type Quota struct {
 func Quotas(get func(name string) (string, bool), date time.Time) ([]Quota, []Problem) {
 	r := reader{get: get, date: date}
 	for i := range families {
-		r.threeFields(&families[i])
+		r.threeFields(&families[i], familyFields[i])
 	}
 	r.structured()
 	return r.quotas, r.problems
@@ -133,9 +133,9 @@ func (r *reader) value(name string) (string, bool) {
 // keys has the canonical names of most fields that every answer is asked for.
 var keys = func() map[string]string {
 	out := map[string]string{}
-	for _, c := range families {
-		for _, part := range []string{"Limit", "Remaining", "Reset"} {
-			out[c.field(part)] = textproto.CanonicalMIMEHeaderKey(c.field(part))
+	for _, names := range familyFields {
+		for _, name := range names {
+			out[name] = textproto.CanonicalMIMEHeaderKey(name)
 		}
 	}
 	return out
