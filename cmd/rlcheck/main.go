@@ -208,7 +208,7 @@ func settleHelp(root *cobra.Command) {
 }
 
 // settleCompletion makes `rlcheck completion` refuse an unknown shell, and tells the shells which words
-// belong where.
+// belong where. The words are made when a shell asks: every command starts here.
 func settleCompletion(root *cobra.Command) {
 	root.InitDefaultCompletionCmd()
 	for _, c := range root.Commands() {
@@ -225,13 +225,18 @@ func settleCompletion(root *cobra.Command) {
 		case "run", "lint", "list", "show", "simulate":
 			c.ValidArgsFunction = completeScenarios
 		}
-		for flag, words := range map[string][]string{"output": outputsOf(c.Name()),
-			"color": {"auto", "always", "never"}, "fault": faultNames(c.Name() == "proxy"),
-			"promise": wordsOf(result.Promises()), "fail-on": {"fail", "inconclusive"},
-			"conformance": {"exact", "upper-bound", "lower-bound"}, "redis": {"embedded", "redis://"},
-			"format": append([]string{"ndjson", "csv"}, wordsOf(accesslog.Formats())...)} {
+		words := func() map[string][]string {
+			return map[string][]string{"output": outputsOf(c.Name()), "color": {"auto", "always", "never"},
+				"fault": faultNames(c.Name() == "proxy"), "promise": wordsOf(result.Promises()),
+				"fail-on": {"fail", "inconclusive"}, "conformance": {"exact", "upper-bound", "lower-bound"},
+				"redis":  {"embedded", "redis://"},
+				"format": append([]string{"ndjson", "csv"}, wordsOf(accesslog.Formats())...)}
+		}
+		for _, flag := range strings.Fields("output color fault promise fail-on conformance redis format") {
 			if c.Flags().Lookup(flag) != nil {
-				by := cobra.FixedCompletions(words, cobra.ShellCompDirectiveNoFileComp)
+				by := func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+					return words()[flag], cobra.ShellCompDirectiveNoFileComp
+				}
 				_ = c.RegisterFlagCompletionFunc(flag, by) // it is registered only once
 			}
 		}
