@@ -36,7 +36,6 @@ var users = map[string][]string{
 	"github.com/google/jsonschema-go":         {"internal/scenario"},
 	"github.com/spf13/cobra":                  {"cmd/..."},
 	"github.com/spf13/pflag":                  {"cmd/..."},
-	"github.com/vbauerster/mpb/v8":            {"cmd/rlcheck/internal/cli"},
 	"golang.org/x/term":                       {"cmd/rlcheck/internal/cli"},
 	"golang.org/x/net":                        {"internal/http2"},
 }
