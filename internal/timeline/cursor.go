@@ -2,7 +2,6 @@ package timeline
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 )
 
@@ -50,14 +49,6 @@ func (c *cursor) take(b byte) bool {
 func (c *cursor) integer() (int64, bool) {
 	start := c.at
 	v := int64(0)
-	for c.at+8 <= len(c.text) && c.at-start < 16 {
-		eight := binary.LittleEndian.Uint64(c.text[c.at:])
-		if !digits(eight) {
-			break
-		}
-		v = v*100_000_000 + eightDigits(eight)
-		c.at += 8
-	}
 	for c.at < len(c.text) {
 		d := c.text[c.at] - '0'
 		if d > 9 {
@@ -68,22 +59,6 @@ func (c *cursor) integer() (int64, bool) {
 	}
 	n := c.at - start
 	return v, n == 1 || n > 1 && n <= 18 && c.text[start] != '0'
-}
-
-// digits tells whether eight bytes are all decimal digits: the upper half of each is 3, also after 6 is
-// added.
-func digits(eight uint64) bool {
-	const upper, three = 0xf0f0f0f0f0f0f0f0, 0x3030303030303030
-	return eight&upper == three && (eight+0x0606060606060606)&upper == three
-}
-
-// eightDigits returns the number that eight digits mean, with the first digit in the lowest byte. It joins
-// neighbours to pairs, these to fours, and these to eight.
-func eightDigits(eight uint64) int64 {
-	eight -= 0x3030303030303030
-	eight = eight*10 + eight>>8
-	eight = (eight&0x000000ff000000ff*(100+1_000_000<<32) + eight>>16&0x000000ff000000ff*(1+10_000<<32)) >> 32
-	return int64(eight)
 }
 
 // next returns the first byte of the next value, or 0 at the end.
