@@ -88,7 +88,7 @@ func TestWhatALargeLimitTakes(t *testing.T) {
 		t.Errorf("got phases %d and %q: a storm that no client can join is not run", len(s.Phases), s.Unfit)
 	}
 	s = sized(t, "sustained", "fixed-window,rate=1000/1h", "10m")
-	want := "it takes 11,160 requests, at least 8h47m at up to 2000/1h, " +
+	want := "it takes 11,160 requests, at least 9h26m at up to 25/1m, " +
 		"and may take at most 10m (safety.max_duration)"
 	if s.Unmet() != want || s.Unfit != want {
 		t.Errorf("got %q, want %q", s.Unmet(), want)

@@ -38,6 +38,7 @@ var powerLimits = []struct{ name, spec string }{
 	{"E", "token-bucket,rate=10/s,burst=20,start=unknown"},
 	{"K", "sliding-window-log,rate=20/1s,ban=2s"},
 	{"A", "token-bucket,rate=10/s,burst=20,count=all"},
+	{"D", "sliding-window-log,rate=100/1m,count=all"},
 	{"W2", "fixed-window,rate=5/1s,align=first + fixed-window,rate=100/1m,align=first"},
 	{"B2", "token-bucket,rate=10/s,burst=20 + sliding-window-log,rate=100/1m"},
 }
@@ -165,6 +166,30 @@ var impostors = []struct {
 	{"one-in-nine-else-reset", func() http.HandlerFunc {
 		return oneInNine(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	}},
+}
+
+// TestARightLogThatCountsDenialsPasses: what denies a client for ever is measured by its first denial.
+func TestARightLogThatCountsDenialsPasses(t *testing.T) {
+	trials, err := lab.Trials("sliding-window-log,rate=20/10s,count=all")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, x := range trials {
+		if id := x.Scenario.ID; x.Fault != "" || id != "sustained" && id != "overload-10x" {
+			continue
+		}
+		tried++
+		out := x.Try(func(s *scenario.Scenario) result.Scenario {
+			return provenVirtually(t, s, &lab.PipeNetwork{}, 1)
+		})
+		if out.Verdict != result.Pass {
+			t.Errorf("%s: %s", x.Scenario.ID, out.Why)
+		}
+	}
+	if tried != 2 {
+		t.Errorf("%d scenarios, want 2", tried)
+	}
 }
 
 // TestNothingPassesAnImpostor: no scenario passes a target that is no limiter.
