@@ -30,7 +30,7 @@ var users = map[string][]string{
 	"github.com/alicebob/miniredis/v2":        {"internal/lab"},
 	"github.com/dunglas/httpsfv":              {"internal/headers"},
 	"github.com/klauspost/compress/zstd":      {"internal/timeline/zstd"},
-	"github.com/clipperhouse/displaywidth":    {"internal/text/columns"},
+	"github.com/olekukonko/tablewriter":       {"internal/text/columns"},
 	"go.yaml.in/yaml/v4":                      {"internal/scenario/tree"},
 	"mvdan.cc/sh/v3":                          {"cmd/rlcheck"},
 	"github.com/google/jsonschema-go":         {"internal/scenario"},

@@ -48,7 +48,9 @@ func WriteBeside(w io.Writer, format string, all []Beside, o Options) error {
 		s.line("\n%s", x.strips(min(s.width-20, 100)))
 		head, rows := x.rows()
 		align := "l" + strings.Repeat("r", len(head)-1)
-		s.table(head, align, rows)
+		if err := s.table(head, align, rows); err != nil {
+			return err
+		}
 		s.line("")
 	}
 	if !o.Quiet {
@@ -292,9 +294,13 @@ func WriteSimulation(w io.Writer, r *result.Run, o Options) error {
 			s.line("")
 			head := []string{"PHASE", "REQUESTS", "ADMITTED", "DENIED", "FROM", "TO", "FIRST DENIAL"}
 			align := "lrrrrrr"
-			s.table(head, align, rows)
+			if err := s.table(head, align, rows); err != nil {
+				return err
+			}
 		}
-		s.clients(x)
+		if err := s.clients(x); err != nil {
+			return err
+		}
 	}
 	_, err := io.WriteString(w, s.text.String())
 	return err

@@ -42,17 +42,21 @@ func comparisonTable(w io.Writer, c *Comparison, o Options) error {
 			s.wrapped(2, line)
 		}
 		s.line("")
-		s.compared(c, o.Verbose)
+		if err := s.compared(c, o.Verbose); err != nil {
+			return err
+		}
 	}
 	_, err := io.WriteString(w, s.text.String())
 	return err
 }
 
 // compared writes the tables of a comparison, and what they are worth.
-func (s *screen) compared(c *Comparison, all bool) {
+func (s *screen) compared(c *Comparison, all bool) error {
 	scenarios, same := comparedScenarios(c, s.width, all)
 	if len(scenarios) > 0 {
-		s.table([]string{"SCENARIO", "VERDICT", "MEASURED"}, "lll", scenarios)
+		if err := s.table([]string{"SCENARIO", "VERDICT", "MEASURED"}, "lll", scenarios); err != nil {
+			return err
+		}
 		s.line("")
 	}
 	rows, hidden := comparedLatencies(c, all)
@@ -64,7 +68,9 @@ func (s *screen) compared(c *Comparison, all bool) {
 				rows[i] = []string{r[0], r[1], r[3] + "\n" + r[2], r[4]}
 			}
 		}
-		s.table(head, align, rows)
+		if err := s.table(head, align, rows); err != nil {
+			return err
+		}
 		s.line("")
 	}
 	if same > 0 {
@@ -73,6 +79,7 @@ func (s *screen) compared(c *Comparison, all bool) {
 	for _, text := range comparisonFoot(c, hidden) {
 		s.wrapped(0, text)
 	}
+	return nil
 }
 
 // comparisonHeadline says in one line what differs.

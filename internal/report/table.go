@@ -33,7 +33,9 @@ func writeTable(w io.Writer, r *result.Run, o Options) error {
 	for _, line := range evidenceAbout(clean) {
 		s.wrapped(0, line)
 	}
-	s.body(r, clean, o)
+	if err := s.body(r, clean, o); err != nil {
+		return err
+	}
 	if strings.Count(s.text.String(), "\n") > longScreen {
 		s.line("")
 		s.wrapped(0, verdict)
@@ -43,22 +45,28 @@ func writeTable(w io.Writer, r *result.Run, o Options) error {
 }
 
 // body writes what stands below the verdict.
-func (s *screen) body(r, clean *result.Run, o Options) {
+func (s *screen) body(r, clean *result.Run, o Options) error {
 	if len(clean.Scenarios) == 0 {
-		return
+		return nil
 	}
 	s.line("")
 	if o.Verbose {
-		s.everything(r, clean, o)
+		if err := s.everything(r, clean, o); err != nil {
+			return err
+		}
 		s.line("")
 		s.totals(clean)
 		s.notes(clean)
-		return
+		return nil
 	}
-	s.rows(clean, o)
+	if err := s.rows(clean, o); err != nil {
+		return err
+	}
 	s.line("")
 	s.totals(clean)
-	s.loads(clean)
+	if err := s.loads(clean); err != nil {
+		return err
+	}
 	if ids := result.Untried(clean); len(ids) > 0 {
 		s.wrapped(0, strings.Join(ids, ", ")+": not every order was tried, as the exact search reached its "+
 			"limit; a fault that shows only in the order of requests may be missed "+
@@ -73,8 +81,9 @@ func (s *screen) body(r, clean *result.Run, o Options) {
 		s.wrapped(0, text)
 	}
 	if len(clean.Scenarios) == 1 {
-		s.told(&clean.Scenarios[0])
+		return s.told(&clean.Scenarios[0])
 	}
+	return nil
 }
 
 // totals writes the numbers that add up.
@@ -100,7 +109,7 @@ const leastWhy = 16
 // rows writes one line for each scenario, those that need action first. A line has the verdict, the requests,
 // and what was measured or why it did not pass. A scenario that sent nothing and does not count stands only
 // in a note, if there are others.
-func (s *screen) rows(r *result.Run, o Options) {
+func (s *screen) rows(r *result.Run, o Options) error {
 	head := []string{"VERDICT", "SCENARIO", "MEASURED, OR WHY", "ALLOWED", "DENIED"}
 	least := leastWhy
 	if s.width < narrow {
@@ -126,8 +135,7 @@ func (s *screen) rows(r *result.Run, o Options) {
 	for i, x := range shown {
 		rows[i][2] = columns.Clip(why(x, o.Strict), widest)
 	}
-	s.table(head, align, rows)
-	s.marked(r)
+	return s.marked(r, s.table(head, align, rows))
 }
 
 // mark returns the sign of a scenario whose failures all count, where those of others of its run do not.
@@ -139,13 +147,14 @@ func mark(r *result.Run, x *result.Scenario) string {
 	return " *"
 }
 
-// marked writes below a table what that sign means.
-func (s *screen) marked(r *result.Run) {
+// marked writes below a table what that sign means. err is that of the table.
+func (s *screen) marked(r *result.Run, err error) error {
 	if slices.ContainsFunc(r.Scenarios, func(x result.Scenario) bool { return mark(r, &x) != "" }) {
 		s.line("")
 		s.wrapped(0, "* required: any FAIL of it counts. A FAIL of the others counts if more was admitted "+
 			"than the declared limit can, and of recommended ones with --strict.")
 	}
+	return err
 }
 
 // onlyNoted tells whether a scenario that does not count sent nothing: a note names it.
@@ -361,10 +370,12 @@ func (s *screen) escape(code, text string) string {
 }
 
 // table writes rows below a head. Cells are clean already and may have several lines.
-func (s *screen) table(head []string, align string, rows [][]string) {
-	for _, l := range columns.Table(head, align, rows) {
+func (s *screen) table(head []string, align string, rows [][]string) error {
+	lines, err := columns.Table(head, align, rows)
+	for _, l := range lines {
 		s.line("%s", l)
 	}
+	return err
 }
 
 // limitText prints the declared limit of s as a SPEC. Empty: none is declared.
@@ -433,8 +444,10 @@ func told(s *result.Scenario) []result.Claim {
 }
 
 // told writes what a scenario says beside its verdict.
-func (s *screen) told(x *result.Scenario) {
-	s.attributes(x)
+func (s *screen) told(x *result.Scenario) error {
+	if err := s.attributes(x); err != nil {
+		return err
+	}
 	for i, c := range told(x) {
 		if i == 0 {
 			s.line("")
@@ -442,6 +455,7 @@ func (s *screen) told(x *result.Scenario) {
 		}
 		s.wrapped(2, c.Kind.Of(c.ID)+": "+c.Text)
 	}
+	return nil
 }
 
 // comparedBy returns the attributes that a scenario compared, in their order; nil for most scenarios.
@@ -459,10 +473,10 @@ var comparedHead = []string{"ATTRIBUTE", "SENT", "SENT OTHERWISE", "EXPECTED", "
 
 // attributes writes the table of attributes, and below it the attributes of which nothing is shown, by the
 // reason.
-func (s *screen) attributes(x *result.Scenario) {
+func (s *screen) attributes(x *result.Scenario) error {
 	all := comparedBy(x)
 	if len(all) == 0 {
-		return
+		return nil
 	}
 	var rows [][]string
 	for _, c := range all {
@@ -473,13 +487,16 @@ func (s *screen) attributes(x *result.Scenario) {
 		rows = append(rows, []string{c.Attribute, c.Plain, c.Other, c.Expected, observed})
 	}
 	s.line("")
-	s.table(comparedHead, "lllll", rows)
+	if err := s.table(comparedHead, "lllll", rows); err != nil {
+		return err
+	}
 	for i, line := range notShown(all) {
 		if i == 0 {
 			s.line("")
 		}
 		s.wrapped(0, line)
 	}
+	return nil
 }
 
 // notShown lists the attributes of which nothing is shown, one line for each reason.

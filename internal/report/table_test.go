@@ -7,15 +7,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/clipperhouse/displaywidth"
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
-
-// shown measures lines as a terminal shows them.
-var shown = displaywidth.Options{ControlSequences: true}
 
 // TestTableFitsTheTerminal: no line is wider than the terminal, apart from a command to copy and a single
 // long word.
@@ -27,7 +24,7 @@ func TestTableFitsTheTerminal(t *testing.T) {
 		for width := 60; width <= 160; width++ {
 			text := string(render(t, "table", r, Options{Width: width, Verbose: width%2 == 1}))
 			for _, l := range strings.Split(text, "\n") {
-				if w := shown.String(l); w > width && !strings.HasPrefix(l, "  replay: ") &&
+				if w := twwidth.Width(l); w > width && !strings.HasPrefix(l, "  replay: ") &&
 					(strings.Contains(strings.TrimSpace(l), " ") || strings.HasPrefix(l, "─")) {
 					t.Errorf("%s: %d columns, want at most %d: %s", name, w, width, l)
 				}
@@ -125,8 +122,8 @@ func TestLatenciesFitTheTerminal(t *testing.T) {
 			if !ok {
 				continue
 			}
-			if got := strings.Join(strings.Fields(head)[2:], " "); got != want || shown.String(l) > width {
-				t.Errorf("at %d: got %s in %d columns, want %s", width, got, shown.String(l), want)
+			if got := strings.Join(strings.Fields(head)[2:], " "); got != want || twwidth.Width(l) > width {
+				t.Errorf("at %d: got %s in %d columns, want %s", width, got, twwidth.Width(l), want)
 			}
 		}
 	}

@@ -11,8 +11,10 @@ import (
 )
 
 // everything writes all findings of each scenario.
-func (s *screen) everything(r, clean *result.Run, o Options) {
-	s.scenarios(clean, o)
+func (s *screen) everything(r, clean *result.Run, o Options) error {
+	if err := s.scenarios(clean, o); err != nil {
+		return err
+	}
 	for i := range clean.Scenarios {
 		s.failure(&r.Scenarios[i], &clean.Scenarios[i], o)
 	}
@@ -20,14 +22,21 @@ func (s *screen) everything(r, clean *result.Run, o Options) {
 		s.open(&clean.Scenarios[i])
 	}
 	for i := range clean.Scenarios {
-		s.told(&clean.Scenarios[i])
+		if err := s.told(&clean.Scenarios[i]); err != nil {
+			return err
+		}
 	}
 	s.bases(clean)
-	s.latencies(clean)
+	if err := s.latencies(clean); err != nil {
+		return err
+	}
 	for i := range r.Scenarios {
-		s.clients(&r.Scenarios[i])
+		if err := s.clients(&r.Scenarios[i]); err != nil {
+			return err
+		}
 	}
 	s.generators(clean)
+	return nil
 }
 
 // bases writes what each PASS rests on.
@@ -45,7 +54,7 @@ func (s *screen) bases(r *result.Run) {
 
 // scenarios writes a row for each scenario, in columns if they fit, otherwise with related cells below each
 // other.
-func (s *screen) scenarios(r *result.Run, o Options) {
+func (s *screen) scenarios(r *result.Run, o Options) error {
 	limits := strings.ToUpper(r.LimitWord())
 	head := []string{"VERDICT", "SCENARIO", limits + " (MEASURED)", "ALLOWED", "DENIED", "UNKNOWN",
 		"P50/P99 ms"}
@@ -58,9 +67,7 @@ func (s *screen) scenarios(r *result.Run, o Options) {
 			text.Thousands(x.Counts.Denied), text.Thousands(x.Counts.Unknown), tails(x)})
 	}
 	if columns.Width(head, rows) <= s.width {
-		s.table(head, align, rows)
-		s.marked(r)
-		return
+		return s.marked(r, s.table(head, align, rows))
 	}
 	head = []string{"VERDICT", "SCENARIO", limits + " (MEASURED), REQUESTS, P50/P99 ms"}
 	for i, row := range rows {
@@ -76,8 +83,7 @@ func (s *screen) scenarios(r *result.Run, o Options) {
 		rows[i][2] = columns.Rewrap(rows[i][2], room)
 	}
 	head[2] = columns.Rewrap(head[2], room)
-	s.table(head, align[:3], rows)
-	s.marked(r)
+	return s.marked(r, s.table(head, align[:3], rows))
 }
 
 // tails returns the median and the 99th percentile of the service times, allowed above denied. If all answers
@@ -156,10 +162,10 @@ func (s *screen) open(x *result.Scenario) {
 }
 
 // latencies writes the distributions. Corrected latency counts from the plan, service time from the send.
-func (s *screen) latencies(r *result.Run) {
+func (s *screen) latencies(r *result.Run) error {
 	rows := latencyRows(r)
 	if len(rows) == 0 {
-		return
+		return nil
 	}
 	s.line("")
 	head := append([]string{"LATENCY, ms", "OUTCOME", "FROM", "ANSWERS"}, quantileNames...)
@@ -178,11 +184,11 @@ func (s *screen) latencies(r *result.Run) {
 		cells = append(cells, append(row, l.values()...))
 	}
 	// The number of answers is in the first table too.
-	s.fitting(head, align, cells, "ANSWERS", "P99.9", "P90")
+	return s.fitting(head, align, cells, "ANSWERS", "P99.9", "P90")
 }
 
 // fitting writes a table, if need be without the spare columns, of which the first goes first.
-func (s *screen) fitting(head []string, align string, rows [][]string, spare ...string) {
+func (s *screen) fitting(head []string, align string, rows [][]string, spare ...string) error {
 	for _, name := range spare {
 		if columns.Width(head, rows) <= s.width {
 			break
@@ -193,7 +199,7 @@ func (s *screen) fitting(head []string, align string, rows [][]string, spare ...
 			rows[n] = without(row, i)
 		}
 	}
-	s.table(head, align, rows)
+	return s.table(head, align, rows)
 }
 
 // without returns a list without its element i, and leaves the list unchanged.

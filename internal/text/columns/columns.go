@@ -5,64 +5,72 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/clipperhouse/displaywidth"
+	"github.com/olekukonko/tablewriter"
+	"github.com/olekukonko/tablewriter/pkg/twwidth"
+	"github.com/olekukonko/tablewriter/renderer"
+	"github.com/olekukonko/tablewriter/tw"
 )
-
-// shown measures texts as a terminal shows them, without the escape sequences of colours.
-var shown = displaywidth.Options{ControlSequences: true}
-
-// widths returns the width of each column: that of the longest line of a cell.
-func widths(head []string, rows [][]string) []int {
-	out := make([]int, len(head))
-	for _, row := range append([][]string{head}, rows...) {
-		for i := range out {
-			for l := range strings.SplitSeq(row[i], "\n") {
-				out[i] = max(out[i], shown.String(l))
-			}
-		}
-	}
-	return out
-}
 
 // Width returns the width of the table that Table lays out.
 func Width(head []string, rows [][]string) int {
-	total := -1
-	for _, w := range widths(head, rows) {
-		total += w + 2
+	total := 0
+	for i := range head {
+		most := 0
+		for _, row := range append([][]string{head}, rows...) {
+			for _, l := range strings.Split(row[i], "\n") {
+				most = max(most, twwidth.Width(l))
+			}
+		}
+		total += most + 2
 	}
-	return total
+	return total - 1
 }
 
 // Table lays out rows below a head and a rule, without borders. It returns the lines of the table, without
 // spaces at their ends. sides has a letter for each column: l for texts, r for numbers, which stand on the
-// right. Each row has as many cells as the head. A cell may have several lines, and is clean already.
-func Table(head []string, sides string, rows [][]string) []string {
-	width := widths(head, rows)
-	out := append(laid(head, sides, width), strings.Repeat("─", Width(head, rows)))
-	for _, row := range rows {
-		out = append(out, laid(row, sides, width)...)
-	}
-	return out
-}
-
-// laid returns the lines of a row. A cell has a space on each side.
-func laid(row []string, sides string, width []int) (out []string) {
-	for k, more := 0, true; more; k++ {
-		line := ""
-		more = false
-		for i, cell := range row {
-			lines := append(strings.Split(cell, "\n"), make([]string, k)...)
-			more = more || strings.Count(cell, "\n") > k
-			room := strings.Repeat(" ", width[i]-shown.String(lines[k]))
-			if sides[i] == 'r' {
-				line += " " + room + lines[k] + " "
-			} else {
-				line += " " + lines[k] + room + " "
-			}
+// right. Each row has as many cells as the head. A cell may have several lines, and is clean already. Errors:
+// those of tablewriter.
+func Table(head []string, sides string, rows [][]string) ([]string, error) {
+	align := make([]tw.Align, len(sides))
+	for i, side := range sides {
+		align[i] = tw.AlignLeft
+		if side == 'r' {
+			align[i] = tw.AlignRight
 		}
-		out = append(out, strings.TrimRight(line, " "))
 	}
-	return out
+	var b strings.Builder
+	t := tablewriter.NewTable(&b,
+		tablewriter.WithRenderer(renderer.NewBlueprint(tw.Rendition{
+			Borders: tw.BorderNone,
+			Symbols: tw.NewSymbols(tw.StyleLight),
+			Settings: tw.Settings{
+				Lines:      tw.Lines{ShowHeaderLine: tw.On},
+				Separators: tw.Separators{BetweenColumns: tw.Off, BetweenRows: tw.Off},
+			},
+		})),
+		tablewriter.WithEastAsian(tw.Off), // otherwise it asks the environment
+		tablewriter.WithHeaderAutoFormat(tw.Off),
+		tablewriter.WithHeaderAutoWrap(tw.WrapNone),
+		tablewriter.WithRowAutoWrap(tw.WrapNone),
+		tablewriter.WithHeaderAlignmentConfig(tw.CellAlignment{PerColumn: align}),
+		tablewriter.WithRowAlignmentConfig(tw.CellAlignment{PerColumn: align}),
+	)
+	t.Header(head)
+	if err := t.Bulk(rows); err != nil {
+		return nil, err
+	}
+	if err := t.Render(); err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, l := range strings.Split(strings.TrimRight(b.String(), "\n"), "\n") {
+		// The line below the head is as long as the padded cells, one more than what is printed.
+		if strings.HasPrefix(l, "─") {
+			l = strings.TrimSuffix(l, "─")
+		}
+		out = append(out, strings.TrimRight(l, " "))
+	}
+	return out, nil
 }
 
 // Wrap breaks text at spaces into lines of at most width columns. A longer word stands on a line of its own,
@@ -74,7 +82,7 @@ func Wrap(text string, width int) []string {
 		switch {
 		case line == "":
 			line = word
-		case shown.String(line)+1+shown.String(word) <= width:
+		case twwidth.Width(line)+1+twwidth.Width(word) <= width:
 			line += " " + word
 		default:
 			lines = append(lines, line)
@@ -88,7 +96,7 @@ func Wrap(text string, width int) []string {
 func Rewrap(text string, width int) string {
 	var out []string
 	for _, l := range strings.Split(text, "\n") {
-		if a, b, pair := strings.Cut(l, " | "); pair && shown.String(l) > width {
+		if a, b, pair := strings.Cut(l, " | "); pair && twwidth.Width(l) > width {
 			out = append(out, a, b)
 		} else {
 			out = append(out, Wrap(l, width)...)
@@ -99,20 +107,20 @@ func Rewrap(text string, width int) string {
 
 // Clip shortens text to n columns.
 func Clip(text string, n int) string {
-	if shown.String(text) <= n {
+	if twwidth.Width(text) <= n {
 		return text
 	}
-	return shown.TruncateString(text, n, "…")
+	return twwidth.Truncate(text, n-1) + "…"
 }
 
 // ClipMiddle cuts a name to n columns and keeps more of its end, as names of one run begin alike.
 func ClipMiddle(name string, n int) string {
-	if shown.String(name) <= n {
+	if twwidth.Width(name) <= n {
 		return name
 	}
-	begin := shown.TruncateString(name, n/4+1, "…")
+	begin := twwidth.Truncate(name, n/4) + "…"
 	runes := []rune(name)
-	for shown.String(begin+string(runes)) > n {
+	for twwidth.Width(begin+string(runes)) > n {
 		runes = runes[1:]
 	}
 	return begin + string(runes)
@@ -120,10 +128,10 @@ func ClipMiddle(name string, n int) string {
 
 // ClipFront cuts a text to its last n columns, as names of one run begin alike.
 func ClipFront(text string, n int) string {
-	if shown.String(text) <= n {
+	if twwidth.Width(text) <= n {
 		return text
 	}
-	for shown.String(text) >= n {
+	for twwidth.Width(text) >= n {
 		_, size := utf8.DecodeRuneInString(text)
 		text = text[size:]
 	}
