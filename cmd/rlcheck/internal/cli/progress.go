@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"io"
@@ -11,21 +12,20 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/vbauerster/mpb/v8"
+	"github.com/vbauerster/mpb/v8/decor"
+
 	"github.com/rlcheck/rlcheck/internal/load"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
 )
 
-// Meter shows in one line of a terminal how far a scenario is. A nil Meter shows nothing. Its own goroutine
-// draws, so no failure of a terminal costs a recording.
+// Meter shows in one line of a terminal how far a scenario is. A nil Meter shows nothing. No failure of it
+// costs a recording (console).
 type Meter struct {
-	out   io.Writer
-	label string
-	// columns returns the width of the terminal. It is asked again for each line, as a terminal may be
-	// resized.
-	columns func() int
-	// stop ends the drawing, done is closed when it has ended.
-	stop, done chan struct{}
+	progress *mpb.Progress
+	bar      *mpb.Bar
+	console  *console
 	// lasts is how long the load takes by its plan, after how long the scenarios that follow take; 0: not
 	// known.
 	lasts, after time.Duration
@@ -48,7 +48,7 @@ const (
 	// unknownWidth is the width of a terminal whose width is no longer known.
 	unknownWidth = 80
 	// longestBar bounds the bar, in columns.
-	longestBar = 38
+	longestBar = 40
 	// farewell is how long Stop waits for a terminal.
 	farewell = 2 * time.Second
 )
@@ -72,54 +72,12 @@ func wantsMeter(e *Env) bool {
 
 // startMeter draws on a terminal. columns returns its width.
 func startMeter(out io.Writer, label string, lasts, after time.Duration, columns func() int) *Meter {
-	m := &Meter{out: out, label: label, lasts: lasts, after: after, columns: columns,
-		stop: make(chan struct{}), done: make(chan struct{})}
-	go m.draw()
+	m := &Meter{lasts: lasts, after: after, console: openConsole(out, columns)}
+	m.progress = mpb.New(mpb.WithConsoleWriter(m.console), mpb.WithWidth(longestBar),
+		mpb.WithRefreshRate(refresh))
+	m.bar = m.progress.AddBar(0, mpb.BarRemoveOnComplete(), mpb.PrependDecorators(decor.Name(label)),
+		mpb.AppendDecorators(decor.Any(func(decor.Statistics) string { return m.text() })))
 	return m
-}
-
-// draw writes the line again and again, and clears it at the end.
-func (m *Meter) draw() {
-	defer close(m.done)
-	defer func() { _ = recover() }() // better no line than no recording
-	for {
-		select {
-		case <-m.stop:
-			m.write("")
-			return
-		case <-time.After(refresh):
-			m.write(m.line(m.columns() - 1)) // in the last column some terminals wrap
-		}
-	}
-}
-
-// line returns the label, the bar and the text in so many columns: burst [==>---] 3 allowed.
-func (m *Meter) line(columns int) string {
-	text := m.text()
-	room := columns - utf8.RuneCountInString(m.label+text) - len(" [] ")
-	line := []rune(m.label + " [" + m.bar(min(room, longestBar)) + "] " + text)
-	return string(line[:min(len(line), max(columns, 0))])
-}
-
-// bar returns the part of the requests that were sent, in so many columns.
-func (m *Meter) bar(columns int) string {
-	p, filled := m.seen.Load(), 0
-	if columns = max(columns, 1); p != nil {
-		planned := max(p.Planned, 1)
-		filled = (columns*min(p.Sent, planned-1) + planned/2) / planned // the last step is the end
-	}
-	done := strings.Repeat("=", max(filled-1, 0)) + ">"
-	return done[:filled] + strings.Repeat("-", columns-filled)
-}
-
-// write replaces the line. It begins at the first column, so that it also clears what the terminal echoed
-// meanwhile (^C). There is no second line, so the height of the terminal does not matter.
-func (m *Meter) write(line string) {
-	wipe := "\r\x1b[2K"
-	if runtime.GOOS == "windows" { // its consoles have escapes off at first
-		wipe = "\r" + strings.Repeat(" ", max(m.columns()-1, 0)) + "\r"
-	}
-	_, _ = io.WriteString(m.out, wipe+line) // the line is only temporary
 }
 
 // text says in words how far the load is.
@@ -127,7 +85,7 @@ func (m *Meter) text() string {
 	text := "connecting"
 	if p := m.seen.Load(); p != nil {
 		text = m.counts(p)
-		if m.columns() >= wideEnough {
+		if m.console.columns() >= wideEnough {
 			text = Visible(p.Phase) + ": " + text
 		}
 	}
@@ -149,7 +107,7 @@ func (m *Meter) counts(p *load.Progress) string {
 		left = fmt.Sprintf(", %s left", seconds(d))
 	}
 	text := fmt.Sprintf("%d allowed, %d denied", p.Allowed, p.Denied)
-	switch columns := m.columns(); {
+	switch columns := m.console.columns(); {
 	case columns < narrow:
 		return fmt.Sprintf("%d+%d%s", p.Allowed, p.Denied, left)
 	case columns < wideEnough && p.Unknown == 0:
@@ -165,9 +123,13 @@ func seconds(d time.Duration) time.Duration { return (d + time.Second - 1).Trunc
 
 // Update shows how far the load is.
 func (m *Meter) Update(p load.Progress) {
-	if m != nil {
-		m.seen.Store(&p)
+	if m == nil {
+		return
 	}
+	m.seen.Store(&p)
+	planned := max(int64(p.Planned), 1)
+	m.bar.SetTotal(planned, false)                  // a bar with a total of 0 may be set as often as wanted
+	m.bar.SetCurrent(min(int64(p.Sent), planned-1)) // the last step is that of Stop
 }
 
 // Stop removes the line. It does not wait for a terminal that takes nothing (Ctrl-S).
@@ -175,9 +137,11 @@ func (m *Meter) Stop() {
 	if m == nil {
 		return
 	}
-	close(m.stop)
+	m.bar.Abort(true)
+	m.progress.Wait()
+	close(m.console.frames)
 	select {
-	case <-m.done:
+	case <-m.console.done:
 	case <-time.After(farewell):
 	}
 }
@@ -378,4 +342,79 @@ func became(s *result.Scenario) string {
 		return notJudged
 	}
 	return strings.ToUpper(s.Verdict.String())
+}
+
+// console is the terminal as mpb sees it. Its size is always large enough to draw on. Its own goroutine cuts
+// what mpb drew to the real width and writes it, so no terminal makes mpb wait or panic.
+//
+// mpb v8.16.1 flushes -1 lines on a terminal of 0 rows, and hangs or panics.
+type console struct {
+	bytes.Buffer
+	out io.Writer
+	// columns returns the width of the terminal in columns. It is asked again for each frame, as a terminal
+	// may be resized.
+	columns func() int
+	// frames has the last line that was drawn and not yet written.
+	frames chan string
+	done   chan struct{}
+}
+
+const (
+	// leastColumns is the least width that mpb is told. Narrower terminals get the beginning of the line.
+	leastColumns = 40
+	// toldRows is the height that mpb is told: one bar is one line.
+	toldRows = 24
+)
+
+// openConsole starts to write to a terminal until close.
+func openConsole(out io.Writer, columns func() int) *console {
+	c := &console{out: out, columns: columns, frames: make(chan string, 1), done: make(chan struct{})}
+	go c.draw()
+	return c
+}
+
+// IsTerminal returns true: a bar is drawn only on a terminal.
+func (c *console) IsTerminal() bool { return true }
+
+// GetTermSize returns a size in columns and rows that a bar fits on, whatever the terminal says.
+func (c *console) GetTermSize() (width, height int, err error) {
+	return max(c.columns()-1, leastColumns), toldRows, nil // in the last column some terminals wrap
+}
+
+// Flush takes the line that mpb drew. It never waits, so a slow terminal misses frames.
+func (c *console) Flush(int) error {
+	line, _, _ := strings.Cut(c.String(), "\n")
+	c.Reset()
+	select {
+	case <-c.frames:
+	default:
+	}
+	c.frames <- line // only mpb's one goroutine sends
+	return nil
+}
+
+// draw writes the frames, and clears the line at the end.
+func (c *console) draw() {
+	defer close(c.done)
+	defer func() { _ = recover() }() // better no line than no recording
+	for line := range c.frames {
+		c.write(cut(line, c.columns()-1))
+	}
+	c.write("")
+}
+
+// cut returns the beginning of a line.
+func cut(line string, columns int) string {
+	runes := []rune(line)
+	return string(runes[:min(len(runes), max(columns, 0))])
+}
+
+// write replaces the line. It begins at the first column, so that it also clears what the terminal echoed
+// meanwhile (^C). There is no second line, so the height of the terminal does not matter.
+func (c *console) write(line string) {
+	wipe := "\r\x1b[2K"
+	if runtime.GOOS == "windows" { // its consoles have escapes off at first
+		wipe = "\r" + strings.Repeat(" ", max(c.columns()-1, 0)) + "\r"
+	}
+	_, _ = io.WriteString(c.out, wipe+line) // the line is only temporary
 }

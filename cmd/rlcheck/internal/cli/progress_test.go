@@ -28,48 +28,31 @@ func (s *screen) Write(p []byte) (int, error) {
 
 func TestProgressLineFitsAnyWidth(t *testing.T) {
 	for columns := -1; columns < 300; columns++ {
-		m := &Meter{label: "1/2 öl", columns: func() int { return columns }}
-		m.seen.Store(&load.Progress{Sent: 7, Planned: 9})
-		got := m.line(columns - 1)
-		n := utf8.RuneCountInString(got)
-		if full := strings.HasSuffix(got, "denied, 0 unknown, late 0s"); n > max(columns-1, 0) ||
-			columns < narrow && columns > 20 && n < 20 || columns > 130 && !full {
-			t.Fatalf("%d columns: got a line of %d: %q", columns, n, got)
+		var s screen
+		c := openConsole(&s, func() int { return columns })
+		line := "1/2 burst [=>--] öl: " + strings.Repeat("7", 300)
+		c.WriteString(line + "\nsecond\n")
+		if width, height, err := c.GetTermSize(); width < leastColumns || height < 1 || err != nil {
+			t.Fatalf("%d columns: mpb is told %dx%d, %v", columns, width, height, err)
 		}
-	}
-}
-
-func TestProgressBar(t *testing.T) {
-	m := &Meter{}
-	if got := m.bar(4); got != "----" {
-		t.Errorf("before the first answer: got %q", got)
-	}
-	for sent, want := range map[int]string{0: "------------------", 2: ">-----------------",
-		20: "========>---------", 40: "=================>"} {
-		m.seen.Store(&load.Progress{Sent: sent, Planned: 40})
-		if got := m.bar(18); got != want {
-			t.Errorf("%d of 40: got %q, want %q", sent, got, want)
+		if err := c.Flush(-1); err != nil {
+			t.Fatal(err)
 		}
-	}
-	m.seen.Store(&load.Progress{Sent: 5})
-	if got := m.bar(-3); got != "-" {
-		t.Errorf("without room: got %q", got)
-	}
-}
-
-func TestProgressIsWipedAtTheEnd(t *testing.T) {
-	var s screen
-	m := startMeter(&s, "burst", 0, 0, func() int { return 80 })
-	time.Sleep(3 * refresh)
-	m.Stop()
-	if n := len(s.lines); n < 2 || !strings.HasPrefix(s.lines[0], "burst [") || s.lines[n-1] != "" {
-		t.Errorf("got %q, want the line, and at last an empty one", s.lines)
+		close(c.frames)
+		<-c.done
+		if got, want := utf8.RuneCountInString(s.lines[0]), max(columns-1, 0); got != want {
+			t.Fatalf("%d columns: got a line of %d, want %d: %q", columns, got, want, s.lines[0])
+		}
+		if last := s.lines[len(s.lines)-1]; last != "" {
+			t.Fatalf("%d columns: the last frame is %q, want it wiped", columns, last)
+		}
 	}
 }
 
 func TestProgressText(t *testing.T) {
 	columns := 80
-	m := &Meter{lasts: time.Hour, after: time.Minute, columns: func() int { return columns }}
+	narrow := &console{columns: func() int { return columns }}
+	m := &Meter{lasts: time.Hour, after: time.Minute, console: narrow}
 	if got := m.text(); got != "connecting" {
 		t.Errorf("before the first answer: got %q", got)
 	}
