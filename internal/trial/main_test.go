@@ -12,8 +12,13 @@ import (
 func TestMain(m *testing.M) {
 	runtime.MemProfileRate = 0
 	debug.SetGCPercent(garbage)
+	debug.SetMemoryLimit(most)
 	os.Exit(m.Run())
 }
 
 // garbage is what may be kept of it, in percent of what is in use.
 const garbage = 3200
+
+// most is how many bytes may be in use before it is collected more often. To touch two gigabytes took more
+// time than to collect.
+const most = 500 << 20
