@@ -19,7 +19,7 @@ test vet race short soak: export GOGC = 400
 PLAIN = -vet=off -ldflags=-w
 
 # LONG are the packages whose tests take longest. They begin first, so none of them is alone at the end.
-LONG = internal/identify internal/trial internal/check cmd/rlcheck
+LONG = cmd/rlcheck internal/trial internal/identify internal/check
 
 # test installs the servers that the tests talk to and runs all tests: three packages at a time, as some of them
 # mostly wait. Those of real servers run alone, as what they measure is no sharper than the machine is quiet.
