@@ -119,7 +119,6 @@ func (f *checkFlags) ReadDenied() error {
 	return nil
 }
 
-// accessLog reads an access log.
 func accessLog(e *cli.Env, in io.Reader, name string, f *checkFlags, limit spec.Limit) (*accesslog.Log,
 	error) {
 	return f.accessLog(e, []accesslog.File{{Name: name, In: in}}, limit)
@@ -206,7 +205,6 @@ func (f *checkFlags) accessLog(e *cli.Env, files []accesslog.File, limit spec.Li
 	return l, nil
 }
 
-// readLog reads a log.
 func readLog(files []accesslog.File, o accesslog.Options) (*accesslog.Log, error) {
 	o.Spill = rundir.Spill
 	l, err := accesslog.ReadAll(files, o)

@@ -24,7 +24,6 @@ type agentFlags struct {
 	request           requestFlags
 }
 
-// newAgentCmd is `rlcheck agent`.
 func newAgentCmd(e *cli.Env) *cobra.Command {
 	var f agentFlags
 	cmd := &cobra.Command{
@@ -50,7 +49,6 @@ func newAgentCmd(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// runAgent is `rlcheck agent`.
 func runAgent(e *cli.Env, f *agentFlags) error {
 	if f.redis == "" {
 		return cli.Usagef("agent: --redis is missing (write --redis redis://HOST:PORT/DATABASE, or set " +

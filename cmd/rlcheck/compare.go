@@ -40,7 +40,6 @@ func newCompareCmd(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// compareSides is `rlcheck compare`.
 func compareSides(e *cli.Env, old, new string, f compareFlags) error {
 	outs, err := cli.ParseOutput(f.outputs, report.ComparisonFormats(), "table")
 	if err != nil {
@@ -84,7 +83,6 @@ func parsePercent(text string) (float64, error) {
 	return x / 100, nil
 }
 
-// readSide reads the runs of one side.
 func readSide(e *cli.Env, name string, f compareFlags) (report.Side, error) {
 	side := report.Side{Name: name}
 	paths, err := sidePaths(name)

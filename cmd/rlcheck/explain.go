@@ -314,7 +314,6 @@ func newRetryAfterCmd(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// addClient adds the flag that asks for a client.
 func addClient(cmd *cobra.Command, client *string) {
 	cmd.Flags().StringVar(client, "client", "", "")
 	_ = cmd.RegisterFlagCompletionFunc("client",

@@ -7,15 +7,18 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/lab"
+	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 func newLintCmd(e *cli.Env) *cobra.Command {
@@ -38,7 +41,6 @@ func newLintCmd(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// lintFiles is `rlcheck lint`.
 func lintFiles(e *cli.Env, args []string) error {
 	given, err := readSources(args)
 	bad := err
@@ -111,7 +113,6 @@ func listCore(e *cli.Env) {
 		len(builtinNames())-len(names))
 }
 
-// listScenarios is `rlcheck list`.
 func listScenarios(e *cli.Env, args []string) error {
 	given, err := readSources(args)
 	if err != nil {
@@ -232,4 +233,40 @@ func createFile(name string, text []byte) error {
 		_ = os.Remove(name) // the first error counts
 	}
 	return err
+}
+
+// schemaNames are the forms with a schema, the usual one first.
+var schemaNames = []string{"scenario", "report", "verdict", "compare", "identity"}
+
+// newSchemaCmd is the old form of `rlcheck lint --schema`.
+func newSchemaCmd(e *cli.Env) *cobra.Command {
+	return &cobra.Command{
+		Use:       "schema [scenario|report|verdict|compare|identity]",
+		Hidden:    true,
+		Args:      cli.Needs(0, 1, "scenario, report, verdict, compare or identity"),
+		ValidArgs: schemaNames,
+		RunE: func(_ *cobra.Command, args []string) error {
+			return printSchema(e, append(args, schemaNames[0])[0])
+		},
+	}
+}
+
+func printSchema(e *cli.Env, name string) error {
+	text, err := schemaText(name)
+	if err != nil {
+		return err
+	}
+	_, _ = e.Say.Write(text) // the speaker keeps the error
+	return nil
+}
+
+func schemaText(name string) ([]byte, error) {
+	switch {
+	case name == "scenario":
+		return scenario.Schema()
+	case slices.Contains(schemaNames, name):
+		return report.Schema(name)
+	}
+	return nil, cli.Usagef("schema %q: the schemas are scenario, report, verdict, compare and identity%s",
+		name, cli.Mend(text.Suggest(name, schemaNames)))
 }

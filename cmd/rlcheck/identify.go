@@ -50,7 +50,6 @@ type identifyFlags struct {
 //go:embed identify.yaml
 var probes []byte
 
-// newIdentifyCmd is `rlcheck identify`.
 func newIdentifyCmd(e *cli.Env) *cobra.Command {
 	var f identifyFlags
 	cmd := &cobra.Command{
@@ -106,7 +105,6 @@ func newIdentifyCmd(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// identifyTarget is `rlcheck identify`.
 func identifyTarget(e *cli.Env, f *identifyFlags, fl *pflag.FlagSet) error {
 	outs, err := cli.ParseOutput(f.Outputs, []string{"table", "json", "html"}, "table")
 	if err != nil {
@@ -314,7 +312,6 @@ func keepIdentified(e *cli.Env, dir *rundir.Dir, r *result.Run, res *identify.Re
 	return err == nil
 }
 
-// answerIn writes the answer in one format.
 func answerIn(e *cli.Env, w io.Writer, format string, r *result.Run, res *identify.Result,
 	about identify.About) error {
 	var text []byte

@@ -309,7 +309,6 @@ func input(e *cli.Env, name string) (in io.Reader, as string, shut func(), err e
 	return file, name, func() { file.Close() }, err
 }
 
-// openTimeline opens a recording.
 func openTimeline(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

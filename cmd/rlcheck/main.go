@@ -51,7 +51,6 @@ func run(args []string, in io.Reader, out, errw io.Writer) int {
 	return cli.StatusOf(err)
 }
 
-// newRootCmd builds the command tree.
 func newRootCmd(e *cli.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:                "rlcheck",
@@ -243,7 +242,6 @@ func settleCompletion(root *cobra.Command) {
 	}
 }
 
-// outputsOf returns the formats of a command.
 func outputsOf(command string) []string {
 	switch command {
 	case "check":

@@ -72,7 +72,6 @@ func manualPage(c *cobra.Command, name string) string {
 	return b.String()
 }
 
-// manualFlags returns flags with their meanings.
 func manualFlags(flags *pflag.FlagSet) string {
 	var b strings.Builder
 	flags.VisitAll(func(f *pflag.Flag) {

@@ -284,7 +284,6 @@ func (f *requestFlags) TLS() (*tls.Config, error) {
 	return c, nil
 }
 
-// keyPair reads a certificate and its key.
 func keyPair(cert, key string) (tls.Certificate, error) {
 	shown, err := cli.ReadFile(cert, cli.MostSmall)
 	if err != nil {

@@ -64,7 +64,6 @@ type settled struct {
 	filed, unnamed, commands bool
 }
 
-// newRunCmd is `rlcheck run`.
 func newRunCmd(e *cli.Env) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{

@@ -37,7 +37,6 @@ type serveFlags struct {
 	seed                                       uint64
 }
 
-// newServeCmd is `rlcheck serve`.
 func newServeCmd(e *cli.Env) *cobra.Command {
 	var f serveFlags
 	cmd := &cobra.Command{
@@ -100,7 +99,6 @@ func (f serveFlags) options(limit spec.Limit) (lab.Options, error) {
 	return o, errors.Join(errs...)
 }
 
-// serveLimit is `rlcheck serve`.
 func serveLimit(e *cli.Env, f serveFlags) error {
 	if f.limit == "" {
 		return cli.Usagef("serve: --limit is missing (write --limit token-bucket,rate=10/s,burst=20)")
@@ -253,7 +251,6 @@ type proxyFlags struct {
 	cache                 time.Duration
 }
 
-// newProxyCmd is `rlcheck proxy`.
 func newProxyCmd(e *cli.Env) *cobra.Command {
 	var f proxyFlags
 	cmd := &cobra.Command{
@@ -277,7 +274,6 @@ func newProxyCmd(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// serveProxy is `rlcheck proxy`.
 func serveProxy(e *cli.Env, f proxyFlags) error {
 	if f.upstream == "" {
 		return cli.Usagef("proxy: --upstream is missing (write --upstream http://127.0.0.1:8080/)")

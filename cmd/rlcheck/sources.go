@@ -73,7 +73,6 @@ func withLong(args, only []string) []string {
 	return args
 }
 
-// readSource reads the scenarios of one argument.
 func readSource(arg string) ([]scenarioSource, error) {
 	if name, ok := strings.CutPrefix(arg, builtinPrefix); ok {
 		return readBuiltin(name)
@@ -269,7 +268,6 @@ func nearWord(word string, all []*scenario.Scenario) string {
 	return "rlcheck list shows their ids and tags"
 }
 
-// wordsToSelect returns the ids and tags of scenarios.
 func wordsToSelect(all []*scenario.Scenario) (words []string) {
 	for _, s := range all {
 		words = append(append(words, s.ID), s.Tags...)

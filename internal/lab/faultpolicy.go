@@ -73,7 +73,6 @@ func notFixedWindow(l spec.Limit) string {
 	return ""
 }
 
-// oneWindow demands one window.
 func oneWindow(l spec.Limit) string {
 	if len(l) != 1 || !l[0].HasWindow() {
 		return "it needs one fixed-window, sliding-window-log or sliding-window-counter"

@@ -78,7 +78,6 @@ var completionFaults = []Fault{
 // serviceTime is how long a target that counts too late serves a request.
 const serviceTime = 20 * time.Millisecond
 
-// inFlight demands one limit on requests in flight.
 func inFlight(l spec.Limit) string {
 	if len(l) == 1 && l[0].InFlight() {
 		return ""

@@ -193,7 +193,6 @@ func outlived(_ reference.Limiter, limit spec.Limit) reference.Limiter {
 // each nanosecond.
 type grains struct{ n, per, burst int64 }
 
-// grainsOf returns the bucket of a policy.
 func grainsOf(p spec.Policy) grains { return grains{p.Rate.N, int64(p.Rate.Per), p.Burst} }
 
 // full is the level of a full bucket.

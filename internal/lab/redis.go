@@ -181,7 +181,6 @@ func parseAddresses(text string) (addresses, error) {
 	return a, nil
 }
 
-// singleClient returns the client of one server.
 func singleClient(o *redis.Options) *redis.Client {
 	// A script that is sent again after a lost answer would count its request twice.
 	o.MaxRetries = -1
@@ -194,7 +193,6 @@ func singleClient(o *redis.Options) *redis.Client {
 	return redis.NewClient(o)
 }
 
-// clusterClient returns the client of a cluster.
 func clusterClient(a addresses) *redis.ClusterClient {
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: a.hosts, Username: a.user, Password: a.password, MaxRetries: -1, ContextTimeoutEnabled: true,

@@ -237,7 +237,6 @@ func newDecider(o *Options, fault Fault, c *Clock) (Decider, error) {
 	return replicated(o, b), nil
 }
 
-// replicated returns the decider for the replicas of o.
 func replicated(o *Options, b Setup) Decider {
 	switch o.Counters {
 	case CountersPrivate:

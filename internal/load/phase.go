@@ -156,7 +156,6 @@ func (p *phase) fill(i int, s *transport.Shot, o *timeline.Observation) {
 	s.Pool = p.poolOf(&a)
 }
 
-// poolOf returns the pool of one planned arrival.
 func (p *phase) poolOf(a *timeline.Arrival) *transport.Pool {
 	return p.r.net.Pool(a.Origin || p.plan.Origin, p.plan.Request.Key(a.Partition))
 }

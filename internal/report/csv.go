@@ -130,7 +130,6 @@ const mostClients = 10
 // clientHead has the heads of the columns of clientRow.
 var clientHead = []string{"CLIENT", "ALLOWED", "DENIED", "SHARE", "FIRST", "LAST", "NEARNESS"}
 
-// clientRow prints one client.
 func clientRow(c *result.Client) []string {
 	first, last, share := "-", "-", "-"
 	if c.Denied > 0 {

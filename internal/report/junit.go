@@ -156,7 +156,6 @@ func junitClaim(s *result.Scenario, c *result.Claim, fails []result.Failure, o O
 	return out
 }
 
-// junitFailure gathers all findings of one claim.
 func junitFailure(c *result.Claim, fails []result.Failure) junitMessage {
 	m := junitMessage{Message: c.Text}
 	var body []string

@@ -77,7 +77,6 @@ func drawnLimit(s *result.Scenario, part timeline.Part) (out spec.Limit, left st
 	return out, ""
 }
 
-// under returns s with l as its limit.
 func under(s *result.Scenario, l spec.Limit) *result.Scenario {
 	out := *s
 	out.Limit = l

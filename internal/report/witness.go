@@ -59,7 +59,6 @@ type witnessView struct {
 	windows windows
 }
 
-// rowHeight returns the height of each of n rows.
 func rowHeight(n int) float64 { return min(11, max(1.5, 300/float64(n))) }
 
 // rows draws the requests of a witness over a span of time.

@@ -25,7 +25,6 @@ type latencyDraft struct {
 	at     []*tree.Node
 }
 
-// expectKind is the kind of the expect mapping.
 func expectKind() kind[*draft] {
 	groups := choice("a group of fields", claim.RetryAfter, claim.RateLimit, claim.DateField,
 		claim.ProblemBody, claim.NoStore, claim.Explanation)
@@ -106,7 +105,6 @@ func parseShare(s string) (share float64, ok bool) {
 	return float64(x.num) / float64(x.den) / 100, true
 }
 
-// shareKind is the kind of a share such as 50%.
 func shareKind() kind[*float64] {
 	const rule = "a share is a percentage such as 50%"
 	return textKind(rule, &jsonschema.Schema{Type: "string", Pattern: `^[0-9]{1,3}(\.[0-9]{1,3})?%$`},
@@ -152,7 +150,6 @@ func sloKind() kind[*draft] {
 	return k
 }
 
-// errorsKind is the kind of a bound of errors.
 func errorsKind() kind[*[]int] {
 	number := whole("a number of errors", 0, MaxRequests)
 	return kind[*[]int]{schema: number.schema, read: func(d *decoder, n *tree.Node, most *[]int) {
@@ -254,7 +251,6 @@ func quotaKind() kind[*claim.QuotaExpect] {
 	}, nil)
 }
 
-// aPhase is the kind of the name of a phase.
 func aPhase() kind[*string] { return word("a phase must be named", `\S`) }
 
 func answerKind() kind[*claim.AnswerBound] {

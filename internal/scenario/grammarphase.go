@@ -73,10 +73,8 @@ func ofSomeShape(key string) bool {
 	return slices.ContainsFunc(shapes, func(s shapeKeys) bool { return slices.Contains(s.takes(), key) })
 }
 
-// takes returns the keys that the shape takes.
 func (k shapeKeys) takes() []string { return slices.Concat(k.needs, k.oneOf, k.may) }
 
-// phaseKind is the kind of a phase.
 func phaseKind() kind[*phaseDraft] {
 	names := make([]timeline.Shape, 0, len(shapes))
 	for _, s := range shapes {
@@ -119,7 +117,6 @@ func phaseKind() kind[*phaseDraft] {
 	return k
 }
 
-// schema returns the schema of the keys that a shape takes.
 func (k shapeKeys) schema() *jsonschema.Schema {
 	s := &jsonschema.Schema{Required: k.needs, Properties: map[string]*jsonschema.Schema{}}
 	for _, other := range shapes {
@@ -192,7 +189,6 @@ const defaultLead = 25 * time.Millisecond
 // defaultHookTimeout bounds a command that has no timeout.
 const defaultHookTimeout = 30 * time.Second
 
-// hookKeys are the keys of a phase of shape hook.
 func hookKeys() []field[*phaseDraft] {
 	return []field[*phaseDraft]{
 		key("action", choice("an action", timeline.Actions()...),

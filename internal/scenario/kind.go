@@ -315,5 +315,4 @@ func orVariable(forms ...*jsonschema.Schema) *jsonschema.Schema {
 	return anyOf(append(forms, &jsonschema.Schema{Type: "string", Pattern: `\$\{`})...)
 }
 
-// anyOf is the schema of several forms.
 func anyOf(forms ...*jsonschema.Schema) *jsonschema.Schema { return &jsonschema.Schema{AnyOf: forms} }

@@ -276,7 +276,6 @@ func scenarioKind() kind[*draft] {
 	}, nil)
 }
 
-// allowedKind is the kind of the allowed mapping.
 func allowedKind() kind[*[]int] {
 	return object("allowed", []field[*[]int]{
 		key("status", list("statuses", whole("a status", 100, 599)),
@@ -284,7 +283,6 @@ func allowedKind() kind[*[]int] {
 	}, nil)
 }
 
-// deniedKind is the kind of the denied mapping.
 func deniedKind() kind[*Denied] {
 	status := list("statuses", whole("a status", 100, 599))
 	k := object("denied", []field[*Denied]{
@@ -346,7 +344,6 @@ func safetyKind() kind[*Safety] {
 	}, nil)
 }
 
-// promiseKind is the kind of a promise.
 func promiseKind() kind[*result.Promise] { return choice("a promise", result.Promises()...) }
 
 // schemaID names the schema; it is an identifier and need not be fetched.
@@ -420,7 +417,6 @@ type configFile struct {
 	slo    draft
 }
 
-// configKind is the kind of a configuration.
 func configKind() kind[*configFile] {
 	type file = configFile
 	text := func(what string) kind[*[]string] { return list(what, word("one of "+what+" is text", `\S`)) }

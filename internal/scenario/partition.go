@@ -114,7 +114,6 @@ func partitionKind() kind[*Partition] {
 		}}
 }
 
-// checkPartition finds the kind of a partition.
 func checkPartition(d *decoder, n *tree.Node, p *Partition) {
 	var kinds []*tree.Node
 	for i, k := range n.Keys {

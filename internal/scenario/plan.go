@@ -248,7 +248,6 @@ func (s *Scenario) Summary() Summary {
 	return out
 }
 
-// addHost adds the host of a phase.
 func (sum *Summary) addHost(s *Scenario, p *Phase) {
 	host := s.Target.URL
 	if p.Origin {

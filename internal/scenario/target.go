@@ -14,7 +14,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
-// targetKind is the kind of the target mapping.
 func targetKind() kind[*Target] {
 	return object("a target", []field[*Target]{
 		key("url", urlKind(), func(t *Target) *string { return &t.URL }),

@@ -57,7 +57,6 @@ func newHeaderJSON(h Header) headerJSON {
 	return j
 }
 
-// headerLine returns the header line of a timeline.
 func headerLine(h Header) ([]byte, error) {
 	j := newHeaderJSON(h)
 	line, err := jsonLine(j)

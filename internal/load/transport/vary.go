@@ -14,7 +14,6 @@ import (
 // variation is the attribute in which a request differs from the plain requests of its client; "" for none.
 type variation timeline.Attribute
 
-// varied returns the variation of the request of a wish.
 func varied(o *Options, w Wish) variation {
 	if w.Own == nil || !timeline.IsOtherSide(w.Partition) || o.HTTP2 && onlyHTTP1(w.Own.Vary) {
 		return ""

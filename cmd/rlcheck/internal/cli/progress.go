@@ -336,7 +336,6 @@ func (h *Heartbeat) busy(now time.Time, what string) {
 // notJudged is the report's word for a scenario that does not count.
 const notJudged = "not judged"
 
-// became returns the result of s in a word.
 func became(s *result.Scenario) string {
 	if s.Uncounted() {
 		return notJudged
