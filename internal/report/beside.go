@@ -308,46 +308,14 @@ func WriteSimulation(w io.Writer, r *result.Run, o Options) error {
 
 // phaseRows returns the phases of a recording in their order: what was sent when, and how it was answered.
 func phaseRows(s *result.Scenario) (rows [][]string) {
-	var tallies []*phaseTally
-	if s.Timeline == nil {
-		return nil
-	}
-	for i := range s.Timeline.Observations {
-		o := &s.Timeline.Observations[i]
-		at := slices.IndexFunc(tallies, func(t *phaseTally) bool { return t.name == o.Phase })
-		if at < 0 {
-			at, tallies = len(tallies), append(tallies, &phaseTally{name: o.Phase, from: o.Sent, first: -1})
-		}
-		tallies[at].add(o)
-	}
-	for _, t := range tallies {
+	for _, x := range stepsOf(s) {
 		first := "-"
-		if t.first >= 0 {
-			first = text.Instant(t.first)
+		if x.firstDenial >= 0 {
+			first = text.Instant(x.firstDenial)
 		}
-		rows = append(rows, []string{columns.Clip(text.Clean(t.name), 32), text.Thousands(t.sent),
-			text.Thousands(t.allowed),
-			text.Thousands(t.denied), text.Instant(t.from), text.Instant(t.to), first})
+		rows = append(rows, []string{columns.Clip(text.Clean(x.name), 32), text.Thousands(x.sent),
+			text.Thousands(x.allowed), text.Thousands(x.denied), text.Instant(x.begin), text.Instant(x.end),
+			first})
 	}
 	return rows
-}
-
-// phaseTally counts the requests of one phase.
-type phaseTally struct {
-	name                  string
-	sent, allowed, denied int
-	from, to, first       time.Duration
-}
-
-func (t *phaseTally) add(o *timeline.Observation) {
-	t.sent++
-	t.to = max(t.to, o.Sent)
-	switch o.Outcome {
-	case timeline.Allowed:
-		t.allowed++
-	case timeline.Denied:
-		if t.denied++; t.first < 0 {
-			t.first = o.Sent
-		}
-	}
 }

@@ -250,16 +250,12 @@ func (c *Cause) Sentence() string {
 		text.Plural(c.all, "answer"))
 }
 
-// others returns the scenarios without that of the witness.
-func (c *Cause) others() []string {
-	return slices.DeleteFunc(slices.Clone(c.IDs), func(id string) bool { return id == c.Witness })
-}
-
 // Also lists the other scenarios and counts the findings that are not shown. Empty: there are none.
 func (c *Cause) Also() string {
 	var parts []string
 	if len(c.IDs) > 1 {
-		parts = append(parts, "also: "+strings.Join(c.others(), ", "))
+		others := slices.DeleteFunc(slices.Clone(c.IDs), func(id string) bool { return id == c.Witness })
+		parts = append(parts, "also: "+strings.Join(others, ", "))
 	}
 	if c.Verdict == result.Fail && !c.Remark && c.findings > len(c.IDs) {
 		parts = append(parts, fmt.Sprintf("%d findings in all", c.findings))

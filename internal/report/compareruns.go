@@ -206,7 +206,9 @@ func notes(old, new []*result.Run) (out []string) {
 		of   func(*result.Run) []string
 		why  string
 	}{
-		{"machine", machine, "the latencies also compare the two machines"},
+		{"machine", func(r *result.Run) []string {
+			return []string{fmt.Sprintf("%s/%s with %d CPUs", r.Host.OS, r.Host.Arch, r.Host.CPUs)}
+		}, "the latencies also compare the two machines"},
 		{"version of rlcheck", func(r *result.Run) []string { return []string{r.Version} }, ""},
 		{"target", targets, ""},
 		{"declared limit", limits, "the verdicts are about different limits"},
@@ -237,10 +239,6 @@ func words(runs []*result.Run, of func(*result.Run) []string) string {
 	}
 	slices.Sort(all)
 	return strings.Join(slices.Compact(all), ", ")
-}
-
-func machine(r *result.Run) []string {
-	return []string{fmt.Sprintf("%s/%s with %d CPUs", r.Host.OS, r.Host.Arch, r.Host.CPUs)}
 }
 
 func targets(r *result.Run) (out []string) {

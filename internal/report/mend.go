@@ -163,6 +163,7 @@ func slowMend(s *result.Scenario, r result.Reason) string {
 	if text := s.Delays(); text != "" {
 		return text
 	}
+	ofOurClock := func(note string) bool { return strings.HasPrefix(note, result.OurClock) }
 	if slices.ContainsFunc(s.Header.Notes, ofOurClock) {
 		return "say how far the target's clock may be from ours: --wall-error 1ms for a server on this " +
 			"machine, --wall-error 500ms for a server behind a tunnel"
@@ -196,9 +197,6 @@ func strangeMend(s *result.Scenario, r result.Reason) string {
 	_, mend := strangeStatus("", most, s.Header.Notes)
 	return strings.TrimSpace(fmt.Sprintf("%d %s", most.Status, http.StatusText(most.Status))) + ": " + mend
 }
-
-// ofOurClock tells whether a note says that a recording fails only if the target has our clock.
-func ofOurClock(note string) bool { return strings.HasPrefix(note, result.OurClock) }
 
 // Mend says what the reader of s can do about a reason. What an earlier run used of its partitions may
 // explain the result until the limiter has forgotten it.

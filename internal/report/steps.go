@@ -17,9 +17,11 @@ type step struct {
 	// errors are the answers with a status of 500 and more that are no denials. lost are the requests without
 	// an answer.
 	errors, lost int
-	from, to     time.Duration
-	partitions   map[string]bool
-	latency      timeline.LatencyTally
+	// from and to are the first and the last planned time, begin and end the times of the first and the last
+	// send. firstDenial is when the first denied request was sent, -1 if there is none.
+	from, to, begin, end, firstDenial time.Duration
+	partitions                        map[string]bool
+	latency                           timeline.LatencyTally
 	// failed: the witness of a finding has a request of the phase.
 	failed bool
 }
@@ -40,7 +42,8 @@ func stepsOf(s *result.Scenario) (out []*step) {
 		o := &tl.Observations[i]
 		at := slices.IndexFunc(out, func(x *step) bool { return x.name == o.Phase })
 		if at < 0 {
-			at, out = len(out), append(out, &step{name: o.Phase, from: o.At, partitions: map[string]bool{}})
+			at, out = len(out), append(out, &step{name: o.Phase, from: o.At, begin: o.Sent, firstDenial: -1,
+				partitions: map[string]bool{}})
 		}
 		out[at].add(o, witness[o.Seq])
 	}
@@ -49,7 +52,7 @@ func stepsOf(s *result.Scenario) (out []*step) {
 
 func (x *step) add(o *timeline.Observation, witness bool) {
 	x.sent++
-	x.from, x.to = min(x.from, o.At), max(x.to, o.At)
+	x.from, x.to, x.end = min(x.from, o.At), max(x.to, o.At), max(x.end, o.Sent)
 	x.partitions[o.Partition] = true
 	x.failed = x.failed || witness
 	x.latency.Add(o)
@@ -57,7 +60,9 @@ func (x *step) add(o *timeline.Observation, witness bool) {
 	case timeline.Allowed:
 		x.allowed++
 	case timeline.Denied:
-		x.denied++
+		if x.denied++; x.firstDenial < 0 {
+			x.firstDenial = o.Sent
+		}
 	default:
 		x.unknown++
 	}

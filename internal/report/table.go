@@ -157,11 +157,6 @@ func (s *screen) marked(r *result.Run, err error) error {
 	return err
 }
 
-// onlyNoted tells whether a scenario that does not count sent nothing: a note names it.
-func onlyNoted(s *result.Scenario) bool { return s.Uncounted() && s.Counts.Sent == 0 }
-
-func counted(s result.Scenario) bool { return !s.Uncounted() }
-
 // urgency orders scenarios: failures that count, other failures, open ones, passed ones, and those that were
 // not judged.
 func urgency(s *result.Scenario, strict bool) int {
@@ -182,9 +177,9 @@ func urgency(s *result.Scenario, strict bool) int {
 // listed returns the scenarios of r by their urgency, and those of equal urgency in the order of the run. If
 // any was judged, those are left out that only a note names.
 func listed(r *result.Run, strict bool) (all []*result.Scenario, judged bool) {
-	judged = slices.ContainsFunc(r.Scenarios, counted)
+	judged = slices.ContainsFunc(r.Scenarios, func(s result.Scenario) bool { return !s.Uncounted() })
 	for i := range r.Scenarios {
-		if s := &r.Scenarios[i]; !judged || !onlyNoted(s) {
+		if s := &r.Scenarios[i]; !judged || !s.Uncounted() || s.Counts.Sent > 0 {
 			all = append(all, s)
 		}
 	}

@@ -27,7 +27,8 @@ func witness(id string, c clock, f *result.Finding, part timeline.Part, win wind
 		return ""
 	}
 	v := witnessView{id: id, f: f, near: near, in: f.Members(), end: c.end, windows: win}
-	h := rowHeight(len(near)) * float64(len(near))
+	rows := float64(len(near))
+	h := min(11, max(1.5, 300/rows)) * rows
 	title := fmt.Sprintf("Witness: %s, partition %s", f.Kind, quoted(f.Partition))
 	zooms := v.zooms()
 	area := frame{plotLeft, 34, fullWidth - plotLeft - plotRight, h}
@@ -58,8 +59,6 @@ type witnessView struct {
 	end     time.Duration
 	windows windows
 }
-
-func rowHeight(n int) float64 { return min(11, max(1.5, 300/float64(n))) }
 
 // rows draws the requests of a witness over a span of time.
 func (d *drawing) rows(v *witnessView, id string, area frame, over check.Span, ticks int) {
