@@ -66,20 +66,6 @@ func chanceless(s *result.Scenario) bool {
 		s.Claims[0].Chances.Of != "" && s.Claims[0].Chances.Short() != ""
 }
 
-// unheardMend returns the mend of a run that admitted requests, denied none, and left some without an answer.
-// Empty for others.
-func unheardMend(s *result.Scenario, r result.Reason) string {
-	lost := lostMend(s, r)
-	switch {
-	case lost != "" && slices.Contains(s.Header.Notes, transport.CauseBlurred):
-		return transport.CauseApart
-	case lost == "" || s.Counts.Allowed == 0 || s.Counts.Denied > 0:
-		return ""
-	}
-	return lost + "; if the target denies by not answering, declare denied: {unanswered: true} " +
-		"(--set denied.unanswered=true)"
-}
-
 // mostCounters is how many counters beside each other a multiple of the declared quota may mean.
 const mostCounters = 64
 
@@ -121,38 +107,35 @@ func stateFull(s *result.Scenario, quota int64) (most int) {
 	return most
 }
 
-// lostMend is the mend of a run that showed too little where requests got no answer; empty for others.
-func lostMend(s *result.Scenario, r result.Reason) string {
-	n := s.Latency.Unanswered
-	if r != result.TooFew || n == 0 {
-		return ""
+// tooFewMend returns the mend of a run that showed too little: answers that are missing, nobody who said when
+// an answer is charged, answers that came late, or no attribute that was shown. Empty: none of these.
+func tooFewMend(s *result.Scenario) string {
+	lost := ""
+	if n := s.Latency.Unanswered; n > 0 {
+		lost = "find out why " + text.Plural(int(n), "request") + " got no answer"
 	}
-	return "find out why " + text.Plural(int(n), "request") + " got no answer"
-}
-
-// wentAwayMend returns the mend of a run whose target answered at first and then did not. Empty for others.
-func wentAwayMend(s *result.Scenario, r result.Reason) string {
-	if r != result.Unreachable || s.Counts.Allowed+s.Counts.Denied == 0 {
-		return ""
+	switch {
+	case lost != "" && slices.Contains(s.Header.Notes, transport.CauseBlurred):
+		return transport.CauseApart
+	case lost != "" && s.Counts.Allowed > 0 && s.Counts.Denied == 0:
+		return lost + "; if the target denies by not answering, declare denied: {unanswered: true} " +
+			"(--set denied.unanswered=true)"
 	}
-	return "find out what happened to the target: it answered other requests"
-}
-
-// chargeMend returns the mend of a run that showed too little, since nobody said when an answer is charged.
-// Empty for others.
-func chargeMend(s *result.Scenario, r result.Reason) string {
-	if r != result.TooFew {
-		return ""
+	if text := cmp.Or(s.ChargeMend(), slowMend(s)); text != "" {
+		return text
 	}
-	return s.ChargeMend()
+	if slices.ContainsFunc(s.Claims, func(c result.Claim) bool {
+		return c.Kind == result.ClaimAttributes && c.Verdict == result.Inconclusive
+	}) {
+		return "declare the limit that the target has (rlcheck identify finds it), or make the phases send " +
+			"more requests"
+	}
+	return lost
 }
 
 // slowMend returns the mend of a run that showed too little, since answers came late or nobody said which
 // clock the target has. Empty for others.
-func slowMend(s *result.Scenario, r result.Reason) string {
-	if r != result.TooFew {
-		return ""
-	}
+func slowMend(s *result.Scenario) string {
 	open := func(c result.Claim) bool { return c.Verdict == result.Inconclusive }
 	first := slices.IndexFunc(s.Claims, open)
 	if first >= 0 && s.Claims[first].Kind == result.ClaimLatency && s.Far() && s.Counts.Denied > 0 {
@@ -171,27 +154,15 @@ func slowMend(s *result.Scenario, r result.Reason) string {
 	return s.Slow()
 }
 
-// unalikeMend returns the mend of a run that compares attributes and shows none of them. Empty for others.
-func unalikeMend(s *result.Scenario, r result.Reason) string {
-	open := func(c result.Claim) bool {
-		return c.Kind == result.ClaimAttributes && c.Verdict == result.Inconclusive
-	}
-	if r != result.TooFew || !slices.ContainsFunc(s.Claims, open) {
-		return ""
-	}
-	return "declare the limit that the target has (rlcheck identify finds it), or make the phases send " +
-		"more requests"
-}
-
-// strangeMend is the mend of a run by the commonest status that no rule classifies; empty for others.
-func strangeMend(s *result.Scenario, r result.Reason) string {
+// strangeMend is the mend of a run by the commonest status that no rule classifies; empty if there is none.
+func strangeMend(s *result.Scenario) string {
 	most := timeline.StatusCount{}
 	for _, x := range s.Statuses {
 		if x.Outcome == timeline.Unknown && x.Answers > most.Answers {
 			most = x
 		}
 	}
-	if r != result.UnclassifiedStatus || most.Answers == 0 {
+	if most.Answers == 0 {
 		return ""
 	}
 	_, mend := strangeStatus("", most, s.Header.Notes)
@@ -216,8 +187,17 @@ func Mend(s *result.Scenario, r result.Reason) string {
 		return "record the scenarios one after the other (--serial), or say what clients share " +
 			"(--partition address, --partition none)"
 	}
-	if text := cmp.Or(RecordedMend(s, r), unheardMend(s, r), wentAwayMend(s, r), chargeMend(s, r),
-		slowMend(s, r), unalikeMend(s, r), lostMend(s, r), strangeMend(s, r)); text != "" {
+	text := RecordedMend(s, r)
+	switch {
+	case text != "":
+	case r == result.TooFew:
+		text = tooFewMend(s)
+	case r == result.UnclassifiedStatus:
+		text = strangeMend(s)
+	case r == result.Unreachable && s.Counts.Allowed+s.Counts.Denied > 0:
+		text = "find out what happened to the target: it answered other requests"
+	}
+	if text != "" {
 		return text
 	}
 	if s.Timeline == nil {
