@@ -26,16 +26,10 @@ import (
 
 // logFlags are the flags of `rlcheck check` that only matter to access logs.
 type logFlags struct {
-	layout, partitionBy, zone   string
-	cost                        string
-	match, allowed, wouldDeny   []string
-	maxDuration, lag, wallError time.Duration
-	within                      time.Duration
-	// words are the limiter's own words for a denial, and for an admission.
-	denials, admissions []accesslog.Match
-	skipBad, Complete   bool
-	// WithoutCached leaves out the requests that a cache answered.
-	WithoutCached bool
+	// Options has what is read as it is given. Its Denied and Allowed are the limiter's own words.
+	accesslog.Options
+	zone, cost                string
+	match, allowed, wouldDeny []string
 }
 
 // Add adds the flags about judging a log, and those of AddReading.
@@ -45,21 +39,21 @@ func (f *logFlags) Add(cmd *cobra.Command) {
 	fl.StringSliceVar(&f.allowed, "allowed", nil, "")
 	fl.StringArrayVar(&f.wouldDeny, "would-deny", nil, "")
 	fl.StringVar(&f.cost, "cost", "", "")
-	fl.DurationVar(&f.within, "decided-within", 0, "")
-	fl.DurationVar(&f.lag, "lag", 0, "")
-	fl.DurationVar(&f.wallError, "wall-error", 0, "")
+	fl.DurationVar(&f.Within, "decided-within", 0, "")
+	fl.DurationVar(&f.Lag, "lag", 0, "")
+	fl.DurationVar(&f.WallError, "wall-error", 0, "")
 	fl.BoolVar(&f.Complete, "complete", false, "")
 }
 
 // AddReading adds the flags that say which requests a log has.
 func (f *logFlags) AddReading(cmd *cobra.Command) {
 	fl := cmd.Flags()
-	fl.StringVar(&f.layout, "log-format", "", "")
-	fl.StringVar(&f.partitionBy, "log-partition", "address", "")
+	fl.StringVar(&f.Layout, "log-format", "", "")
+	fl.StringVar(&f.PartitionBy, "log-partition", "address", "")
 	fl.StringArrayVar(&f.match, "match", nil, "")
-	fl.DurationVar(&f.maxDuration, "max-duration", 0, "")
+	fl.DurationVar(&f.MaxDuration, "max-duration", 0, "")
 	fl.StringVar(&f.zone, "zone", "", "")
-	fl.BoolVar(&f.skipBad, "skip-bad", false, "")
+	fl.BoolVar(&f.SkipBad, "skip-bad", false, "")
 }
 
 // onlyLogs are the flags that only an access log uses.
@@ -75,7 +69,7 @@ func (f *checkFlags) logOnly() error {
 				"--format nginx)", name, f.Format)
 		}
 	}
-	if len(f.Log.denials)+len(f.Log.admissions) > 0 {
+	if len(f.Log.Denied)+len(f.Log.Allowed) > 0 {
 		return cli.Usagef("--denied, --allowed: FIELD=VALUE is for access logs, but --format is %s", f.Format)
 	}
 	return nil
@@ -102,9 +96,9 @@ func (f *checkFlags) ReadDenied() error {
 		if err != nil {
 			return cli.Usagef("--denied: %w", err)
 		}
-		f.Log.denials = append(f.Log.denials, m)
+		f.Log.Denied = append(f.Log.Denied, m)
 	}
-	if len(f.Log.denials) > 0 && !f.Changed("denied") {
+	if len(f.Log.Denied) > 0 && !f.Changed("denied") {
 		statuses, f.Denied = nil, nil
 	}
 	set, err := accesslog.ParseStatuses(statuses)
@@ -135,12 +129,9 @@ func (f *logFlags) each() int64 {
 
 // logOptions returns what the flags say about reading a log.
 func (f *checkFlags) logOptions() (accesslog.Options, error) {
-	o := accesslog.Options{Format: accesslog.Format(f.Format), Layout: f.Log.layout, Columns: f.Columns,
-		PartitionBy: f.Log.partitionBy,
-		MaxDuration: f.Log.maxDuration, Lag: f.Log.lag, LagSet: f.Changed("lag"), WallError: f.Log.wallError,
-		SkipBad:  f.Log.skipBad,
-		Complete: f.Log.Complete, WithoutCached: f.Log.WithoutCached, Denied: f.Log.denials,
-		Within: f.Log.within, WithinSet: f.Changed("decided-within")}
+	o := f.Log.Options
+	o.Format, o.Columns = accesslog.Format(f.Format), f.Columns
+	o.LagSet, o.WithinSet = f.Changed("lag"), f.Changed("decided-within")
 	if o.Each = f.Log.each(); o.Each == 0 {
 		o.Cost, o.CostUnit, _ = strings.Cut(f.Log.cost, "/")
 	}
@@ -167,7 +158,7 @@ func (f *checkFlags) logOptions() (accesslog.Options, error) {
 	}
 	var err error
 	o.Outcome, err = f.outcome(accesslog.StatusOutcome)
-	o.Allowed = f.Log.admissions
+	o.Allowed = f.Log.Allowed
 	return o, err
 }
 
@@ -222,10 +213,10 @@ func readLog(files []accesslog.File, o accesslog.Options) (*accesslog.Log, error
 // outcome returns the function from a status to its outcome. byItself says what a status means without flags.
 func (f *checkFlags) outcome(byItself func(int) timeline.Outcome) (func(int) timeline.Outcome, error) {
 	var statuses []string
-	f.Log.admissions = nil
+	f.Log.Allowed = nil
 	for _, text := range f.Log.allowed {
 		if m, err := accesslog.ParseMatch(text); err == nil {
-			f.Log.admissions = append(f.Log.admissions, m)
+			f.Log.Allowed = append(f.Log.Allowed, m)
 		} else {
 			statuses = append(statuses, text)
 		}
@@ -267,7 +258,7 @@ func logNotes(e *cli.Env, l *accesslog.Log, files []accesslog.File, f *checkFlag
 		n    int
 		text string
 	}{{l.Foreign, "that are not requests"}, {l.Unmatched, "that do not match"},
-		{l.Keyless, "without " + f.Log.partitionBy}} {
+		{l.Keyless, "without " + f.Log.PartitionBy}} {
 		if part.n > 0 {
 			note += fmt.Sprintf(", %d %s", part.n, part.text)
 		}

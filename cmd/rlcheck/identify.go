@@ -400,7 +400,7 @@ func underLess(ctx context.Context, e *cli.Env, name string, f *identifyFlags, c
 	quiet, less := *e, *f
 	quiet.Say = &cli.Speaker{Out: io.Discard, Err: io.Discard, Quiet: true}
 	for _, lag := range []time.Duration{5 * time.Millisecond, time.Millisecond} {
-		less.log.lag = lag
+		less.log.Lag = lag
 		given := func(flag string) bool { return flag == "lag" || changed(flag) }
 		all, err := loggedIn(&quiet, name, &less, given)
 		if err != nil {

@@ -27,14 +27,11 @@ import (
 
 // serveFlags are the flags of `rlcheck serve`.
 type serveFlags struct {
-	limit, addr, fault, key, retryAfter, redis string
-	partition                                  string
-	denyBody, onStoreError, counters, balance  string
-	control, client, record, grpc              string
-	dialect, rules                             []string
-	status, replicas                           int
-	syncEvery, tokens                          time.Duration
-	seed                                       uint64
+	// Options has what is served as it is given.
+	lab.Options
+	limit, addr, redis, partition string
+	control, record, grpc         string
+	dialect, rules                []string
 }
 
 func newServeCmd(e *cli.Env) *cobra.Command {
@@ -43,7 +40,7 @@ func newServeCmd(e *cli.Env) *cobra.Command {
 		Use:  "serve --limit SPEC",
 		Args: cli.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
-			if f.fault == "list" {
+			if f.Fault == "list" {
 				return listFaults(e, false)
 			}
 			return serveLimit(e, f)
@@ -52,21 +49,21 @@ func newServeCmd(e *cli.Env) *cobra.Command {
 	fl := cmd.Flags()
 	fl.StringVar(&f.limit, "limit", "", "")
 	fl.StringVar(&f.addr, "addr", "127.0.0.1:8080", "")
-	fl.StringVar(&f.fault, "fault", "", "")
-	fl.StringVar(&f.key, "key", "X-Api-Key", "")
+	fl.StringVar(&f.Fault, "fault", "", "")
+	fl.StringVar(&f.PartitionHeader, "key", "X-Api-Key", "")
 	fl.StringVar(&f.partition, "partition", "", "")
 	fl.StringArrayVar(&f.rules, "rule", nil, "")
-	fl.StringVar(&f.client, "client-address", "", "")
+	fl.StringVar(&f.ClientHeader, "client-address", "", "")
 	fl.StringVar(&f.control, "control", "", "")
 	fl.StringVar(&f.record, "record", "", "")
-	fl.StringVar(&f.retryAfter, "retry-after", "seconds", "")
+	fl.StringVar(&f.RetryAfter, "retry-after", "seconds", "")
 	fl.StringSliceVar(&f.dialect, "dialect", nil, "")
-	fl.IntVar(&f.status, "deny-status", http.StatusTooManyRequests, "")
-	fl.StringVar(&f.denyBody, "deny-body", "quota-exceeded", "")
+	fl.IntVar(&f.DenyStatus, "deny-status", http.StatusTooManyRequests, "")
+	fl.StringVar((*string)(&f.DenyBody), "deny-body", "quota-exceeded", "")
 	fl.StringVar(&f.grpc, "grpc", "", "")
-	fl.DurationVar(&f.tokens, "tokens", 0, "")
+	fl.DurationVar(&f.Tokens, "tokens", 0, "")
 	fl.Lookup("tokens").NoOptDefVal = "2s"
-	fl.Uint64Var(&f.seed, "seed", 1, "")
+	fl.Uint64Var(&f.Seed, "seed", 1, "")
 	addStateFlags(fl, &f)
 	return cmd
 }
@@ -74,20 +71,17 @@ func newServeCmd(e *cli.Env) *cobra.Command {
 // addStateFlags adds the flags that say where the state is kept, and by which replicas.
 func addStateFlags(fl *pflag.FlagSet, f *serveFlags) {
 	fl.StringVar(&f.redis, "redis", "", "")
-	fl.StringVar(&f.onStoreError, "on-store-error", "error", "")
-	fl.IntVar(&f.replicas, "replicas", 1, "")
-	fl.StringVar(&f.counters, "counters", "shared", "")
-	fl.DurationVar(&f.syncEvery, "sync-every", time.Second, "")
-	fl.StringVar(&f.balance, "balance", "request", "")
+	fl.StringVar((*string)(&f.OnStoreError), "on-store-error", "error", "")
+	fl.IntVar(&f.Replicas, "replicas", 1, "")
+	fl.StringVar((*string)(&f.Counters), "counters", "shared", "")
+	fl.DurationVar(&f.SyncEvery, "sync-every", time.Second, "")
+	fl.StringVar((*string)(&f.Balance), "balance", "request", "")
 }
 
 // options returns the options of the target. The error says what is wrong with the rules.
 func (f serveFlags) options(limit spec.Limit) (lab.Options, error) {
-	o := lab.Options{Limit: limit, Fault: f.fault, PartitionHeader: f.key, ClientHeader: f.client,
-		RetryAfter: f.retryAfter, DenyStatus: f.status, DenyBody: lab.DenyBody(f.denyBody),
-		OnStoreError: lab.OnStoreError(f.onStoreError), Seed: f.seed, Tokens: f.tokens, Replicas: f.replicas,
-		Counters: lab.Counters(f.counters), SyncEvery: f.syncEvery, Balance: lab.Balance(f.balance),
-		OneForAll: f.partition == string(scenario.ByNone)}
+	o := f.Options
+	o.Limit, o.OneForAll = limit, f.partition == string(scenario.ByNone)
 	for _, d := range f.dialect {
 		o.Dialect = append(o.Dialect, lab.Dialect(d))
 	}
@@ -118,13 +112,13 @@ func serveLimit(e *cli.Env, f serveFlags) error {
 	var once sync.Once
 	o.StoreFailed = func(err error) {
 		once.Do(func() {
-			e.Say.Notef("the store does not answer (action for such requests: %s): %v", f.onStoreError, err)
+			e.Say.Notef("the store does not answer (action for such requests: %s): %v", f.OnStoreError, err)
 		})
 	}
 	if o.Store, err = lab.OpenStore(f.redis); err != nil {
 		return err
 	}
-	fault, err := lab.FindFault(f.fault, false)
+	fault, err := lab.FindFault(f.Fault, false)
 	if err != nil {
 		return cli.Usagef("--%w", err)
 	}
@@ -134,7 +128,7 @@ func serveLimit(e *cli.Env, f serveFlags) error {
 	}
 	defer t.Close()
 	if why := f.unshown(fault.Wants()); why != "" {
-		e.Say.Notef("--fault %s: the fault will not show: %s", f.fault, why)
+		e.Say.Notef("--fault %s: the fault will not show: %s", f.Fault, why)
 	}
 	var also []string
 	if f.control != "" {
@@ -163,18 +157,18 @@ func serveLimit(e *cli.Env, f serveFlags) error {
 // unshown says what the target lacks to show its fault, and how to get it. Empty: nothing.
 func (f serveFlags) unshown(wants lab.Want) string {
 	switch {
-	case wants == lab.WantAddresses && f.client == "":
+	case wants == lab.WantAddresses && f.ClientHeader == "":
 		return "nothing tells the server the addresses of clients (add --client-address X-Forwarded-For)"
 	case wants == lab.WantRule && len(f.rules) == 0:
 		return "no request has a separate limit (add --rule '/login fixed-window,rate=5/1m')"
 	case wants == lab.WantEvent && f.control == "",
 		wants == lab.WantOutage && f.control == "" && f.redis == "":
 		return "nothing happens to the target (add --control 127.0.0.1:8081)"
-	case wants == lab.WantTokens && f.tokens == 0:
+	case wants == lab.WantTokens && f.Tokens == 0:
 		return "no answer tells what it cost (add --tokens)"
 	case wants == lab.WantEmbedded:
 		return fmt.Sprintf("only the target of a run has what the fault is about (rlcheck run builtin: "+
-			"--set target.fault=%s)", f.fault)
+			"--set target.fault=%s)", f.Fault)
 	}
 	return ""
 }

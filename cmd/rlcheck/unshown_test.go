@@ -14,7 +14,8 @@ func TestAFaultThatCannotShowIsTold(t *testing.T) {
 		with   serveFlags
 		faults []string
 	}{
-		{serveFlags{client: "X-Forwarded-For"}, []string{"ipv6-per-address", "mapped-address-apart"}},
+		{serveFlags{Options: lab.Options{ClientHeader: "X-Forwarded-For"}}, []string{"ipv6-per-address",
+			"mapped-address-apart"}},
 		{serveFlags{rules: []string{"/login none"}}, []string{"route-limit-ignored", "zero-means-unlimited",
 			"exempt-for-all", "exempt-counted"}},
 		{serveFlags{control: "127.0.0.1:0"}, []string{"restart-forgets", "reload-ignored", "outage-denies"}},
@@ -27,7 +28,7 @@ func TestAFaultThatCannotShowIsTold(t *testing.T) {
 				t.Fatal(err)
 			}
 			silent, plain := x.with.unshown(fault.Wants()) == "", serveFlags{}.unshown(fault.Wants()) == ""
-			needs := x.with.client+x.with.control+x.with.redis != "" || x.with.rules != nil
+			needs := x.with.ClientHeader+x.with.control+x.with.redis != "" || x.with.rules != nil
 			if !silent || plain == needs {
 				t.Errorf("%s: got silent %t with what it needs and %t without", name, silent, plain)
 			}

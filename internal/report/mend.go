@@ -107,26 +107,48 @@ func stateFull(s *result.Scenario, quota int64) (most int) {
 	return most
 }
 
-// tooFewMend returns the mend of a run that showed too little: answers that are missing, nobody who said when
-// an answer is charged, answers that came late, or no attribute that was shown. Empty: none of these.
+// tooFewMend returns the mend of a run that showed too little. Empty: nothing says why.
 func tooFewMend(s *result.Scenario) string {
+	if s.FromCache() {
+		return "get past the cache (--past-caches), or use a route that is not cached"
+	}
+	if s.Judgement != nil && s.Judgement.Unresolved && len(s.ResolvedBy) == 0 {
+		if _, finer := s.Coarse(); finer != "" {
+			return finer
+		}
+	}
+	if text := cmp.Or(RecordedMend(s, result.TooFew), unheardMend(s)); text != "" || s.Timeline == nil {
+		return text
+	}
+	switch h := &s.Timeline.Header; {
+	case h.Interrupted:
+		return mends[result.Interrupted]
+	case h.CompleteFrom > 0:
+		return "begin with a silence in which the limiter forgets an earlier run, or use new keys " +
+			"(partition: fresh: true)"
+	}
+	return ""
+}
+
+// unheardMend returns the mend of a run that showed too little: answers are missing, nobody said when an
+// answer is charged, answers came late, or no attribute was shown. Empty: none of these.
+func unheardMend(s *result.Scenario) string {
 	lost := ""
 	if n := s.Latency.Unanswered; n > 0 {
 		lost = "find out why " + text.Plural(int(n), "request") + " got no answer"
 	}
-	switch {
+	open := func(c result.Claim) bool {
+		return c.Kind == result.ClaimAttributes && c.Verdict == result.Inconclusive
+	}
+	switch charge := cmp.Or(s.ChargeMend(), slowMend(s)); {
 	case lost != "" && slices.Contains(s.Header.Notes, transport.CauseBlurred):
 		return transport.CauseApart
 	case lost != "" && s.Counts.Allowed > 0 && s.Counts.Denied == 0:
 		return lost + "; if the target denies by not answering, declare denied: {unanswered: true} " +
 			"(--set denied.unanswered=true)"
-	}
-	if text := cmp.Or(s.ChargeMend(), slowMend(s)); text != "" {
-		return text
-	}
-	if slices.ContainsFunc(s.Claims, func(c result.Claim) bool {
-		return c.Kind == result.ClaimAttributes && c.Verdict == result.Inconclusive
-	}) {
+	case charge != "":
+		return charge
+	case slices.ContainsFunc(s.Claims, open):
 		return "declare the limit that the target has (rlcheck identify finds it), or make the phases send " +
 			"more requests"
 	}
@@ -175,46 +197,25 @@ func Mend(s *result.Scenario, r result.Reason) string {
 	if s.Timeline != nil && slices.Contains(s.Timeline.Header.Notes, transport.CauseSlept) {
 		return "repeat the run: " + transport.CauseSlept
 	}
-	if r == result.TooFew && s.FromCache() {
-		return "get past the cache (--past-caches), or use a route that is not cached"
-	}
-	if r == result.TooFew && s.Judgement != nil && s.Judgement.Unresolved && len(s.ResolvedBy) == 0 {
-		if _, finer := s.Coarse(); finer != "" {
-			return finer
-		}
-	}
-	if r == result.ForeignTraffic && s.FailedBeside {
-		return "record the scenarios one after the other (--serial), or say what clients share " +
-			"(--partition address, --partition none)"
-	}
-	text := RecordedMend(s, r)
+	text := ""
 	switch {
-	case text != "":
 	case r == result.TooFew:
 		text = tooFewMend(s)
+	case r == result.ForeignTraffic && s.FailedBeside:
+		text = "record the scenarios one after the other (--serial), or say what clients share " +
+			"(--partition address, --partition none)"
+	case RecordedMend(s, r) != "":
+		text = RecordedMend(s, r)
 	case r == result.UnclassifiedStatus:
 		text = strangeMend(s)
 	case r == result.Unreachable && s.Counts.Allowed+s.Counts.Denied > 0:
 		text = "find out what happened to the target: it answered other requests"
+	case r == result.ScheduleMissed && s.Timeline != nil:
+		text = transport.CauseMissedRemedy(s.Timeline)
+	case r == result.Unreachable && s.Timeline != nil:
+		text = transport.CauseRemedy(s.Timeline)
 	}
-	if text != "" {
-		return text
-	}
-	if s.Timeline == nil {
-		return mends[r]
-	}
-	switch h := &s.Timeline.Header; {
-	case r == result.TooFew && h.Interrupted:
-		return mends[result.Interrupted]
-	case r == result.TooFew && h.CompleteFrom > 0:
-		return "begin with a silence in which the limiter forgets an earlier run, or use new keys " +
-			"(partition: fresh: true)"
-	case r == result.ScheduleMissed:
-		return cmp.Or(transport.CauseMissedRemedy(s.Timeline), mends[r])
-	case r == result.Unreachable:
-		return cmp.Or(transport.CauseRemedy(s.Timeline), mends[r])
-	}
-	return mends[r]
+	return cmp.Or(text, mends[r])
 }
 
 // Trouble says why a scenario is Inconclusive: the reason, what it means here, and what to do about it.
