@@ -126,7 +126,8 @@ func (f *checkFlags) OtherFormat(name string, err error) error {
 		return fmt.Errorf("%s: the file looks like an access log, not like a recording (write --format %s)",
 			name, log)
 	}
-	if foreign(err) && !f.Changed("format") && filepath.Ext(name) != ".ndjson" {
+	if first := problems[0]; first.Line == 1 && errors.Is(first, timeline.ErrNotJSON) &&
+		filepath.Ext(name) != ".ndjson" {
 		return fmt.Errorf("%w\n%s was read as NDJSON; if it has another format, name it (--format csv, "+
 			"nginx, haproxy and so on)", err, name)
 	}
@@ -170,12 +171,6 @@ func guessed(name string) accesslog.Format {
 	begin := make([]byte, 64<<10)
 	n, _ := io.ReadFull(file, begin) // short files end before
 	return accesslog.Guess(begin[:n])
-}
-
-// foreign tells whether a file seems to have another format: its first line is no JSON.
-func foreign(err error) bool {
-	var problems timeline.Errors
-	return errors.As(err, &problems) && problems[0].Line == 1 && errors.Is(problems[0], timeline.ErrNotJSON)
 }
 
 // judge judges a recording or a log while it is read. each yields its requests, with their lines.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -260,14 +261,6 @@ func (x selection) selected(id string, tags []string) bool {
 	return (len(x.only) == 0 || matches(id, tags, x.only)) && !matches(id, tags, x.skip)
 }
 
-// nearWord suggests the id or tag that a word may have meant.
-func nearWord(word string, all []*scenario.Scenario) string {
-	if hint := text.Suggest(word, wordsToSelect(all)); hint != "" {
-		return hint
-	}
-	return "rlcheck list shows their ids and tags"
-}
-
 func wordsToSelect(all []*scenario.Scenario) (words []string) {
 	for _, s := range all {
 		words = append(append(words, s.ID), s.Tags...)
@@ -324,7 +317,8 @@ func (x selection) pick(sources []scenarioSource, opts scenario.ParseOptions) (o
 	const nothing = "%s: no scenario has this id or tag%s"
 	for _, w := range x.only {
 		if !known(w) && len(errs) == 0 {
-			errs = append(errs, cli.Usagef("--only "+nothing, w, cli.Mend(nearWord(w, all))))
+			errs = append(errs, cli.Usagef("--only "+nothing, w, cli.Mend(
+				cmp.Or(text.Suggest(w, wordsToSelect(all)), "rlcheck list shows their ids and tags"))))
 		}
 	}
 	if err := errors.Join(onceEach(errs, len(sources))...); err != nil {

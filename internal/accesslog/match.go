@@ -64,7 +64,8 @@ func (r *reader) meets() (meets, sure bool) {
 		case f.path:
 			m.Glob, value = r.plain[i], plainPath(value)
 		case f.slot == slotHost && !text.Glob(m.Glob, value): // a pattern with a port means it
-			value = plainHost(value)
+			// Servers compare a host without its port and without the dot of the root.
+			value = bytes.ToLower(bytes.TrimSuffix(withoutPort(value), []byte{'.'}))
 		}
 		plain = plain && m.meets(value)
 	}
@@ -94,12 +95,6 @@ func plainPath(p []byte) []byte {
 		}
 	}
 	return append([]byte{'/'}, bytes.Join(kept, []byte{'/'})...)
-}
-
-// plainHost returns a host as servers compare it: in lower case, without its port and without the dot of the
-// root.
-func plainHost(host []byte) []byte {
-	return bytes.ToLower(bytes.TrimSuffix(withoutPort(host), []byte{'.'}))
 }
 
 // doubts says of a partition whether a request surely meets all conditions, and how many others perhaps do.

@@ -387,18 +387,13 @@ func (t *Target) clientKey(r *http.Request) string {
 		last := v[len(v)-1]
 		if a, err := netip.ParseAddr(strings.TrimSpace(last[strings.LastIndexByte(last, ',')+
 			1:])); err == nil {
-			return "\x00" + t.network(a)
+			if t.fault.network != nil {
+				return "\x00" + t.fault.network(a)
+			}
+			return "\x00" + networkOf(a)
 		}
 	}
 	return addressKey(r)
-}
-
-// network returns the network of a client with address a, with the fault.
-func (t *Target) network(a netip.Addr) string {
-	if t.fault.network != nil {
-		return t.fault.network(a)
-	}
-	return networkOf(a)
 }
 
 // networkOf returns the network of one client: one IPv4 address, however it is written, or 64 bits of IPv6. A

@@ -62,7 +62,7 @@ type player struct {
 func (p *player) phase(ph *timeline.Phase) {
 	begin, end := p.now, p.now
 	switch {
-	case ph.Quiet():
+	case ph.Shape.Quiet():
 	case ph.Clients > 0:
 		end = p.clients(ph)
 	default:

@@ -87,7 +87,11 @@ func Compare(old, new Side, o CompareOptions) (*Comparison, error) {
 			c.OnlyOld = append(c.OnlyOld, id)
 			continue
 		}
-		c.Scenarios = append(c.Scenarios, scenarioOf(id, a.of[id], b.of[id], o.Strict))
+		x, y := a.of[id], b.of[id]
+		s := ComparedScenario{ID: id, Old: compareTally(x), New: compareTally(y),
+			Counts: y[0].Weighs(o.Strict), Parameters: parameters(x, y), Latencies: latenciesOf(x, y)}
+		s.Change = changeOf(s.Old, s.New)
+		c.Scenarios = append(c.Scenarios, s)
 	}
 	for _, id := range b.ids {
 		if a.of[id] == nil {
@@ -121,13 +125,6 @@ func gather(runs []*result.Run) gathered {
 		}
 	}
 	return g
-}
-
-func scenarioOf(id string, old, new []*result.Scenario, strict bool) ComparedScenario {
-	s := ComparedScenario{ID: id, Old: compareTally(old), New: compareTally(new),
-		Counts: new[0].Weighs(strict), Parameters: parameters(old, new), Latencies: latenciesOf(old, new)}
-	s.Change = changeOf(s.Old, s.New)
-	return s
 }
 
 // latencies judges the rows of all scenarios together. The more rows there are, the wider each interval is.
@@ -320,7 +317,11 @@ func sampleOf(runs []*result.Scenario, o timeline.Outcome, q float64, least int6
 			continue
 		}
 		one = d
-		out.Values = append(out.Values, quantileOf(d, q))
+		value := d.P99 // to three digits, also from a report that was read back
+		if q == 0.5 {
+			value = d.P50
+		}
+		out.Values = append(out.Values, value)
 		out.Answers += d.Count
 	}
 	slices.Sort(out.Values)
@@ -336,14 +337,6 @@ func sampleOf(runs []*result.Scenario, o timeline.Outcome, q float64, least int6
 		out.Within = [2]time.Duration{out.Values[0], out.Values[n-1]}
 	}
 	return out
-}
-
-// quantileOf returns a quantile to three digits, also from a report that was read back.
-func quantileOf(d *timeline.Distribution, q float64) time.Duration {
-	if q == 0.5 {
-		return d.P50
-	}
-	return d.P99
 }
 
 // compareWithin returns the interval of a quantile from the order statistics of one run. Its ends are as

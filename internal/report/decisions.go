@@ -62,7 +62,9 @@ func decisions(id string, s *result.Scenario, c clock, parts int) SVG {
 	w := max(0.8, x.at(c.of(width))-x.at(0)-0.6)
 	for i := range bins {
 		at := x.at(c.of(bins[i].from))
-		base, title := 0.0, binTitle(&bins[i], width)
+		base, b := 0.0, &bins[i]
+		title := fmt.Sprintf("%s .. %s: %d allowed, %d denied, %d unknown", text.Seconds(b.from),
+			text.Seconds(b.from+width), b.n[timeline.Allowed], b.n[timeline.Denied], b.n[timeline.Unknown])
 		for _, k := range outcomes {
 			n := float64(bins[i].n[k.of])
 			if n > 0 {
@@ -80,11 +82,6 @@ func decisions(id string, s *result.Scenario, c clock, parts int) SVG {
 	d.xAxis(f, x, 10, c.unit)
 	d.text("label", f.x, 12, "start", "requests per "+span(width)+", by the time they were sent")
 	return d.svg()
-}
-
-func binTitle(b *bin, width time.Duration) string {
-	return fmt.Sprintf("%s .. %s: %d allowed, %d denied, %d unknown", text.Seconds(b.from),
-		text.Seconds(b.from+width), b.n[timeline.Allowed], b.n[timeline.Denied], b.n[timeline.Unknown])
 }
 
 // declaredRate returns the smallest rate of the limit in units per second; 0: there is no limit.

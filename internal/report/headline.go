@@ -55,18 +55,15 @@ func headline(r *result.Run, strict bool, took string) string {
 	}
 	add("PASS", ids["PASS"])
 	add("FAIL"+few(ids["FAIL"]), ids["FAIL"])
-	add("FAIL that "+doNot(ids["uncounted"])+" count"+few(ids["uncounted"]), ids["uncounted"])
+	never := "FAIL that do not count"
+	if len(ids["uncounted"]) == 1 {
+		never = "FAIL that does not count"
+	}
+	add(never+few(ids["uncounted"]), ids["uncounted"])
 	add("INCONCLUSIVE"+few(ids["INCONCLUSIVE"]), ids["INCONCLUSIVE"])
 	add("not judged", ids["needs"])
 	return fmt.Sprintf("%s: %s, in %s%s", text.Plural(len(r.Scenarios), "scenario"),
 		strings.Join(parts, ", "), text.Brief(r.Duration), interruption(r))
-}
-
-func doNot(ids []string) string {
-	if len(ids) == 1 {
-		return "does not"
-	}
-	return "do not"
 }
 
 func interruption(r *result.Run) string {
@@ -117,19 +114,15 @@ func PolicyLines(r *result.Run) []string {
 			line += ", " + parameter(r, i, "rate", one.RateText(), m, "/s")
 		}
 		if len(r.Scenarios) > 1 {
-			line += fmt.Sprintf(" (%s %s)", declare(len(p.From)), one)
+			who := text.Plural(len(p.From), "scenario") + " that declare"
+			if len(p.From) == 1 {
+				who += "s"
+			}
+			line += fmt.Sprintf(" (%s %s)", who, one)
 		}
 		out = append(out, line)
 	}
 	return out
-}
-
-// declare says how many scenarios declare a limit.
-func declare(n int) string {
-	if n == 1 {
-		return "1 scenario that declares"
-	}
-	return text.Plural(n, "scenario") + " that declare"
 }
 
 // parameter says what was measured of one parameter of policy i: burst 21..21 (declared 20).

@@ -155,8 +155,6 @@ type member struct {
 	raw  json.RawMessage
 }
 
-func (m member) null() bool { return string(m.raw) == "null" }
-
 // String returns the name and the value as they stand in the file, with the value shortened.
 func (m member) String() string {
 	for _, c := range m.raw {

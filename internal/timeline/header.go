@@ -217,7 +217,7 @@ func (r *Reader) put(all []member, places []place) (strange []member) {
 	for _, m := range all {
 		i := slices.IndexFunc(places, func(p place) bool { return p.name == m.name })
 		switch {
-		case m.null():
+		case string(m.raw) == "null":
 		case i < 0:
 			strange = append(strange, m)
 		default:

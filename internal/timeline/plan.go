@@ -29,7 +29,11 @@ func WriteSchedule(w io.Writer, s *Schedule) error {
 	buf := []byte(`{"rlcheck":"` + scheduleVersion + `"}` + "\n")
 	for i := range s.Phases {
 		p := &s.Phases[i]
-		line, err := phaseLine{*p, len(p.Arrivals)}.encode()
+		j := &phaseLine{*p, len(p.Arrivals)}
+		line, err := jsonLine(j)
+		if what, why := j.flaw(); what != "" {
+			err = fmt.Errorf("%s: %s", what, why)
+		}
 		if err != nil {
 			return fmt.Errorf("timeline: schedule: phase %q: %w", p.Name, err)
 		}
@@ -51,13 +55,6 @@ func WriteSchedule(w io.Writer, s *Schedule) error {
 	}
 	_, err := w.Write(buf)
 	return err
-}
-
-func (j phaseLine) encode() ([]byte, error) {
-	if what, why := j.flaw(); what != "" {
-		return nil, fmt.Errorf("%s: %s", what, why)
-	}
-	return jsonLine(j)
 }
 
 // flaw says what is wrong with a phase and which rule it breaks. Empty: nothing is.

@@ -101,9 +101,6 @@ type Phase struct {
 	Event Event `json:"event,omitzero"`
 }
 
-// Quiet tells whether the phase sends nothing.
-func (p *Phase) Quiet() bool { return p.Shape.Quiet() }
-
 // Quiet tells whether phases of the shape send nothing.
 func (s Shape) Quiet() bool { return s == Silence || s == Hook }
 
