@@ -48,7 +48,8 @@ SHORT = $(PLAIN) -short -p 3
 RACED = fleet lab load load/transport timeline
 SERIAL = ^Test(MergingStreams|ARecordingIsSmall|TheDecisionLiesInTheInterval|ScriptsAtExactInstants|$\
 MemoryFollowsPartitionsInUse|MemoryKeepsRequestsInFlight|RightTargetEqualsReference|JournalIsReadToItsLastMark|$\
-ALongJournalIsInAFile|ALongRecordingIsPacked|ARecordingThatWasPackedWhileItWasMadeIsTheSame|ALineHasAtMostOneMebibyte|FastAndSlowAgree)$$
+ALongJournalIsInAFile|ALongRecordingIsPacked|ARecordingThatWasPackedWhileItWasMadeIsTheSame|ALineHasAtMostOneMebibyte|FastAndSlowAgree|$\
+ASorterOrders|SortBySentIsStable|PartitionsAscendAndKeepTheirOrder|LinesAreReadAsJSON)$$
 
 race:
 	$(GO) test $(SHORT) -race -skip '$(SERIAL)' $(RACED:%=./internal/%)
