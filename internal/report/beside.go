@@ -48,16 +48,13 @@ func WriteBeside(w io.Writer, format string, all []Beside, o Options) error {
 		s.line("\n%s", x.strips(min(s.width-20, 100)))
 		head, rows := x.rows()
 		align := "l" + strings.Repeat("r", len(head)-1)
-		if err := s.table(head, align, rows); err != nil {
-			return err
-		}
+		s.table(head, align, rows)
 		s.line("")
 	}
 	if !o.Quiet {
 		s.wrapped(0, besideMeaning)
 	}
-	_, err := io.WriteString(w, s.text.String())
-	return err
+	return s.print(w)
 }
 
 // besideTally counts the differences of requests.
@@ -294,16 +291,11 @@ func WriteSimulation(w io.Writer, r *result.Run, o Options) error {
 			s.line("")
 			head := []string{"PHASE", "REQUESTS", "ADMITTED", "DENIED", "FROM", "TO", "FIRST DENIAL"}
 			align := "lrrrrrr"
-			if err := s.table(head, align, rows); err != nil {
-				return err
-			}
+			s.table(head, align, rows)
 		}
-		if err := s.clients(x); err != nil {
-			return err
-		}
+		s.clients(x)
 	}
-	_, err := io.WriteString(w, s.text.String())
-	return err
+	return s.print(w)
 }
 
 // phaseRows returns the phases of a recording in their order: what was sent when, and how it was answered.

@@ -42,21 +42,16 @@ func comparisonTable(w io.Writer, c *Comparison, o Options) error {
 			s.wrapped(2, line)
 		}
 		s.line("")
-		if err := s.compared(c, o.Verbose); err != nil {
-			return err
-		}
+		s.compared(c, o.Verbose)
 	}
-	_, err := io.WriteString(w, s.text.String())
-	return err
+	return s.print(w)
 }
 
 // compared writes the tables of a comparison, and what they are worth.
-func (s *screen) compared(c *Comparison, all bool) error {
+func (s *screen) compared(c *Comparison, all bool) {
 	scenarios, same := comparedScenarios(c, s.width, all)
 	if len(scenarios) > 0 {
-		if err := s.table([]string{"SCENARIO", "VERDICT", "MEASURED"}, "lll", scenarios); err != nil {
-			return err
-		}
+		s.table([]string{"SCENARIO", "VERDICT", "MEASURED"}, "lll", scenarios)
 		s.line("")
 	}
 	rows, hidden := comparedLatencies(c, all)
@@ -68,9 +63,7 @@ func (s *screen) compared(c *Comparison, all bool) error {
 				rows[i] = []string{r[0], r[1], r[3] + "\n" + r[2], r[4]}
 			}
 		}
-		if err := s.table(head, align, rows); err != nil {
-			return err
-		}
+		s.table(head, align, rows)
 		s.line("")
 	}
 	if same > 0 {
@@ -79,7 +72,6 @@ func (s *screen) compared(c *Comparison, all bool) error {
 	for _, text := range comparisonFoot(c, hidden) {
 		s.wrapped(0, text)
 	}
-	return nil
 }
 
 // comparisonHeadline says in one line what differs.

@@ -168,20 +168,17 @@ func clientRows(s *result.Scenario) (rows [][]string, rest string) {
 }
 
 // clients writes the clients that were denied most.
-func (s *screen) clients(raw *result.Scenario) error {
+func (s *screen) clients(raw *result.Scenario) {
 	rows, rest := clientRows(raw)
 	if len(rows) == 0 {
-		return nil
+		return
 	}
 	s.line("")
 	head := append([]string{"CLIENT of " + columns.Clip(text.Clean(raw.ID), 24)}, clientHead[1:]...)
-	if err := s.fitting(head, "lrrrrrr", rows, "FIRST", "LAST"); err != nil {
-		return err
-	}
+	s.fitting(head, "lrrrrrr", rows, "FIRST", "LAST")
 	if rest != "" {
 		s.wrapped(0, rest)
 	}
-	return nil
 }
 
 // clientsHead has the names of rlcheck.report/v1, and then the scenario.

@@ -130,7 +130,7 @@ func (x *step) row(s *result.Scenario) []string {
 
 // loads writes what a load test is read for, of each scenario that bounds latencies or errors: rate,
 // statuses, service times by outcome, and how late rlcheck itself was.
-func (s *screen) loads(r *result.Run) error {
+func (s *screen) loads(r *result.Run) {
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
 		if x.Latency.Lateness.Count == 0 || !slices.ContainsFunc(x.Claims, bounding) {
@@ -140,11 +140,8 @@ func (s *screen) loads(r *result.Run) error {
 		s.wrapped(0, loadText(x))
 		s.line("")
 		head := []string{"LATENCY, ms", "ANSWERS", "P50", "P95", "P99", "MAX"}
-		if err := s.table(head, "lrrrrr", loadRows(x)); err != nil {
-			return err
-		}
+		s.table(head, "lrrrrr", loadRows(x))
 	}
-	return nil
 }
 
 // bounding tells whether a claim bounds latencies or errors.

@@ -33,40 +33,31 @@ func writeTable(w io.Writer, r *result.Run, o Options) error {
 	for _, line := range evidenceAbout(clean) {
 		s.wrapped(0, line)
 	}
-	if err := s.body(r, clean, o); err != nil {
-		return err
-	}
+	s.body(r, clean, o)
 	if strings.Count(s.text.String(), "\n") > longScreen {
 		s.line("")
 		s.wrapped(0, verdict)
 	}
-	_, err := io.WriteString(w, s.text.String())
-	return err
+	return s.print(w)
 }
 
 // body writes what stands below the verdict.
-func (s *screen) body(r, clean *result.Run, o Options) error {
+func (s *screen) body(r, clean *result.Run, o Options) {
 	if len(clean.Scenarios) == 0 {
-		return nil
+		return
 	}
 	s.line("")
 	if o.Verbose {
-		if err := s.everything(r, clean, o); err != nil {
-			return err
-		}
+		s.everything(r, clean, o)
 		s.line("")
 		s.totals(clean)
 		s.notes(clean)
-		return nil
+		return
 	}
-	if err := s.rows(clean, o); err != nil {
-		return err
-	}
+	s.rows(clean, o)
 	s.line("")
 	s.totals(clean)
-	if err := s.loads(clean); err != nil {
-		return err
-	}
+	s.loads(clean)
 	if ids := result.Untried(clean); len(ids) > 0 {
 		s.wrapped(0, strings.Join(ids, ", ")+": not every order was tried, as the exact search reached its "+
 			"limit; a fault that shows only in the order of requests may be missed "+
@@ -81,9 +72,8 @@ func (s *screen) body(r, clean *result.Run, o Options) error {
 		s.wrapped(0, text)
 	}
 	if len(clean.Scenarios) == 1 {
-		return s.told(&clean.Scenarios[0])
+		s.told(&clean.Scenarios[0])
 	}
-	return nil
 }
 
 // totals writes the numbers that add up.
@@ -109,7 +99,7 @@ const leastWhy = 16
 // rows writes one line for each scenario, those that need action first. A line has the verdict, the requests,
 // and what was measured or why it did not pass. A scenario that sent nothing and does not count stands only
 // in a note, if there are others.
-func (s *screen) rows(r *result.Run, o Options) error {
+func (s *screen) rows(r *result.Run, o Options) {
 	head := []string{"VERDICT", "SCENARIO", "MEASURED, OR WHY", "ALLOWED", "DENIED"}
 	least := leastWhy
 	if s.width < narrow {
@@ -135,7 +125,8 @@ func (s *screen) rows(r *result.Run, o Options) error {
 	for i, x := range shown {
 		rows[i][2] = columns.Clip(why(x, o.Strict), widest)
 	}
-	return s.marked(r, s.table(head, align, rows))
+	s.table(head, align, rows)
+	s.marked(r)
 }
 
 // mark returns the sign of a scenario whose failures all count, where those of others of its run do not.
@@ -147,14 +138,13 @@ func mark(r *result.Run, x *result.Scenario) string {
 	return " *"
 }
 
-// marked writes below a table what that sign means. err is that of the table.
-func (s *screen) marked(r *result.Run, err error) error {
+// marked writes below a table what that sign means.
+func (s *screen) marked(r *result.Run) {
 	if slices.ContainsFunc(r.Scenarios, func(x result.Scenario) bool { return mark(r, &x) != "" }) {
 		s.line("")
 		s.wrapped(0, "* required: any FAIL of it counts. A FAIL of the others counts if more was admitted "+
 			"than the declared limit can, and of recommended ones with --strict.")
 	}
-	return err
 }
 
 // urgency orders scenarios: failures that count, other failures, open ones, passed ones, and those that were
@@ -317,6 +307,8 @@ type screen struct {
 	text  strings.Builder
 	width int
 	color bool
+	// err is the first error of a table.
+	err error
 }
 
 func newScreen(o Options) *screen {
@@ -365,11 +357,20 @@ func (s *screen) escape(code, text string) string {
 }
 
 // table writes rows below a head. Cells are clean already and may have several lines.
-func (s *screen) table(head []string, align string, rows [][]string) error {
+func (s *screen) table(head []string, align string, rows [][]string) {
 	lines, err := columns.Table(head, align, rows)
 	for _, l := range lines {
 		s.line("%s", l)
 	}
+	s.err = cmp.Or(s.err, err)
+}
+
+// print writes the whole screen. The error is that of a table, or of w.
+func (s *screen) print(w io.Writer) error {
+	if s.err != nil {
+		return s.err
+	}
+	_, err := io.WriteString(w, s.text.String())
 	return err
 }
 
@@ -439,10 +440,8 @@ func told(s *result.Scenario) []result.Claim {
 }
 
 // told writes what a scenario says beside its verdict.
-func (s *screen) told(x *result.Scenario) error {
-	if err := s.attributes(x); err != nil {
-		return err
-	}
+func (s *screen) told(x *result.Scenario) {
+	s.attributes(x)
 	for i, c := range told(x) {
 		if i == 0 {
 			s.line("")
@@ -450,7 +449,6 @@ func (s *screen) told(x *result.Scenario) error {
 		}
 		s.wrapped(2, c.Kind.Of(c.ID)+": "+c.Text)
 	}
-	return nil
 }
 
 // comparedBy returns the attributes that a scenario compared, in their order; nil for most scenarios.
@@ -468,10 +466,10 @@ var comparedHead = []string{"ATTRIBUTE", "SENT", "SENT OTHERWISE", "EXPECTED", "
 
 // attributes writes the table of attributes, and below it the attributes of which nothing is shown, by the
 // reason.
-func (s *screen) attributes(x *result.Scenario) error {
+func (s *screen) attributes(x *result.Scenario) {
 	all := comparedBy(x)
 	if len(all) == 0 {
-		return nil
+		return
 	}
 	var rows [][]string
 	for _, c := range all {
@@ -482,16 +480,13 @@ func (s *screen) attributes(x *result.Scenario) error {
 		rows = append(rows, []string{c.Attribute, c.Plain, c.Other, c.Expected, observed})
 	}
 	s.line("")
-	if err := s.table(comparedHead, "lllll", rows); err != nil {
-		return err
-	}
+	s.table(comparedHead, "lllll", rows)
 	for i, line := range notShown(all) {
 		if i == 0 {
 			s.line("")
 		}
 		s.wrapped(0, line)
 	}
-	return nil
 }
 
 // notShown lists the attributes of which nothing is shown, one line for each reason.

@@ -11,10 +11,8 @@ import (
 )
 
 // everything writes all findings of each scenario.
-func (s *screen) everything(r, clean *result.Run, o Options) error {
-	if err := s.scenarios(clean, o); err != nil {
-		return err
-	}
+func (s *screen) everything(r, clean *result.Run, o Options) {
+	s.scenarios(clean, o)
 	for i := range clean.Scenarios {
 		s.failure(&r.Scenarios[i], &clean.Scenarios[i], o)
 	}
@@ -22,21 +20,14 @@ func (s *screen) everything(r, clean *result.Run, o Options) error {
 		s.open(&clean.Scenarios[i])
 	}
 	for i := range clean.Scenarios {
-		if err := s.told(&clean.Scenarios[i]); err != nil {
-			return err
-		}
+		s.told(&clean.Scenarios[i])
 	}
 	s.bases(clean)
-	if err := s.latencies(clean); err != nil {
-		return err
-	}
+	s.latencies(clean)
 	for i := range r.Scenarios {
-		if err := s.clients(&r.Scenarios[i]); err != nil {
-			return err
-		}
+		s.clients(&r.Scenarios[i])
 	}
 	s.generators(clean)
-	return nil
 }
 
 // bases writes what each PASS rests on.
@@ -54,7 +45,7 @@ func (s *screen) bases(r *result.Run) {
 
 // scenarios writes a row for each scenario, in columns if they fit, otherwise with related cells below each
 // other.
-func (s *screen) scenarios(r *result.Run, o Options) error {
+func (s *screen) scenarios(r *result.Run, o Options) {
 	limits := strings.ToUpper(r.LimitWord())
 	head := []string{"VERDICT", "SCENARIO", limits + " (MEASURED)", "ALLOWED", "DENIED", "UNKNOWN",
 		"P50/P99 ms"}
@@ -67,7 +58,9 @@ func (s *screen) scenarios(r *result.Run, o Options) error {
 			text.Thousands(x.Counts.Denied), text.Thousands(x.Counts.Unknown), tails(x)})
 	}
 	if columns.Width(head, rows) <= s.width {
-		return s.marked(r, s.table(head, align, rows))
+		s.table(head, align, rows)
+		s.marked(r)
+		return
 	}
 	head = []string{"VERDICT", "SCENARIO", limits + " (MEASURED), REQUESTS, P50/P99 ms"}
 	for i, row := range rows {
@@ -83,7 +76,8 @@ func (s *screen) scenarios(r *result.Run, o Options) error {
 		rows[i][2] = columns.Rewrap(rows[i][2], room)
 	}
 	head[2] = columns.Rewrap(head[2], room)
-	return s.marked(r, s.table(head, align[:3], rows))
+	s.table(head, align[:3], rows)
+	s.marked(r)
 }
 
 // tails returns the median and the 99th percentile of the service times, allowed above denied. If all answers
@@ -162,10 +156,10 @@ func (s *screen) open(x *result.Scenario) {
 }
 
 // latencies writes the distributions. Corrected latency counts from the plan, service time from the send.
-func (s *screen) latencies(r *result.Run) error {
+func (s *screen) latencies(r *result.Run) {
 	rows := latencyRows(r)
 	if len(rows) == 0 {
-		return nil
+		return
 	}
 	s.line("")
 	head := append([]string{"LATENCY, ms", "OUTCOME", "FROM", "ANSWERS"}, quantileNames...)
@@ -184,11 +178,11 @@ func (s *screen) latencies(r *result.Run) error {
 		cells = append(cells, append(row, l.values()...))
 	}
 	// The number of answers is in the first table too.
-	return s.fitting(head, align, cells, "ANSWERS", "P99.9", "P90")
+	s.fitting(head, align, cells, "ANSWERS", "P99.9", "P90")
 }
 
 // fitting writes a table, if need be without the spare columns, of which the first goes first.
-func (s *screen) fitting(head []string, align string, rows [][]string, spare ...string) error {
+func (s *screen) fitting(head []string, align string, rows [][]string, spare ...string) {
 	for _, name := range spare {
 		if columns.Width(head, rows) <= s.width {
 			break
@@ -199,7 +193,7 @@ func (s *screen) fitting(head []string, align string, rows [][]string, spare ...
 			rows[n] = without(row, i)
 		}
 	}
-	return s.table(head, align, rows)
+	s.table(head, align, rows)
 }
 
 // without returns a list without its element i, and leaves the list unchanged.
