@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"time"
@@ -36,6 +37,7 @@ type logWriter struct {
 	// now is the number of the current interval.
 	now    int64
 	series []*tagged
+	err    error
 }
 
 // WriteHistogram writes an HdrHistogram log of tl to w (format 1.3, V2 compressed). HistogramLogAnalyzer and
@@ -64,22 +66,23 @@ func writeLog(w io.Writer, tl *timeline.Timeline, start time.Time, most time.Dur
 		l.series = append(l.series, &tagged{outcome: o, tag: o.String() + "-corrected", value: corrected},
 			&tagged{outcome: o, tag: o.String() + "-service", value: service})
 	}
-	if err := l.head(); err != nil {
-		return err
-	}
+	l.head()
 	for o := range tl.All() {
-		if err := l.add(o); err != nil {
-			return err
+		if l.err != nil {
+			break
 		}
+		l.add(o)
 	}
-	if err := l.flush(); err != nil {
-		return err
-	}
-	return l.foot()
+	l.flush()
+	l.foot()
+	return l.err
 }
 
+// keep keeps the first error of writing.
+func (l *logWriter) keep(err error) { l.err = cmp.Or(l.err, err) }
+
 // head writes the header. The library would cut the start to whole seconds.
-func (l *logWriter) head() error {
+func (l *logWriter) head() {
 	l.log.SetBaseTime(l.start.UnixMilli())
 	seconds := fmt.Sprintf("%.3f", float64(l.start.UnixMilli())/1000)
 	for _, line := range []string{
@@ -89,21 +92,17 @@ func (l *logWriter) head() error {
 			l.start.Format("2006-01-02T15:04:05.000Z07:00") + "]",
 		"[BaseTime: " + seconds + " (seconds since epoch)]",
 	} {
-		if err := l.log.OutputComment(line); err != nil {
-			return err
-		}
+		l.keep(l.log.OutputComment(line))
 	}
-	return l.log.OutputLegend()
+	l.keep(l.log.OutputLegend())
 }
 
-func (l *logWriter) add(o *timeline.Observation) error {
+func (l *logWriter) add(o *timeline.Observation) {
 	if !o.Answered {
-		return nil
+		return
 	}
 	if now := int64(o.Sent / l.length); now > l.now {
-		if err := l.flush(); err != nil {
-			return err
-		}
+		l.flush()
 		l.now = now
 	}
 	for _, s := range l.series {
@@ -111,7 +110,6 @@ func (l *logWriter) add(o *timeline.Observation) error {
 			s.record(s.value(o))
 		}
 	}
-	return nil
 }
 
 func (s *tagged) record(v time.Duration) {
@@ -130,7 +128,7 @@ func (s *tagged) record(v time.Duration) {
 }
 
 // flush writes the lines of the current interval.
-func (l *logWriter) flush() error {
+func (l *logWriter) flush() {
 	from := time.Duration(l.now) * l.length
 	to := max(min(from+l.length, l.end), from+time.Millisecond)
 	for _, s := range l.series {
@@ -139,27 +137,19 @@ func (l *logWriter) flush() error {
 		}
 		s.h.SetStartTimeMs(l.start.Add(from).UnixMilli())
 		s.h.SetEndTimeMs(l.start.Add(to).UnixMilli())
-		if err := l.log.OutputIntervalHistogram(s.h); err != nil {
-			return err
-		}
+		l.keep(l.log.OutputIntervalHistogram(s.h))
 		s.h.Reset()
 		s.h.SetTag(s.tag)
 		s.used = false
 	}
-	return nil
 }
 
 // foot writes how many values are in no interval.
-func (l *logWriter) foot() error {
+func (l *logWriter) foot() {
 	for _, s := range l.series {
-		if s.left == 0 {
-			continue
-		}
-		text := fmt.Sprintf("[%s: %d values are negative or over %v and in no interval]", s.tag, s.left,
-			timeline.Highest)
-		if err := l.log.OutputComment(text); err != nil {
-			return err
+		if s.left > 0 {
+			l.keep(l.log.OutputComment(fmt.Sprintf("[%s: %d values are negative or over %v and in no "+
+				"interval]", s.tag, s.left, timeline.Highest)))
 		}
 	}
-	return nil
 }
