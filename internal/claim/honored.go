@@ -54,7 +54,7 @@ func (r *Recording) honoredWaits(fewest int) result.Claim {
 	shown := map[int]bool{} // one request shows one wait, however many denials told it
 	var shortest, longest time.Duration
 	var findings []result.Finding
-	lies := 0
+	lies, blurred := 0, 0
 	for _, x := range retries {
 		switch {
 		case x.next.Outcome == timeline.Allowed && shown[x.next.Seq]:
@@ -68,6 +68,8 @@ func (r *Recording) honoredWaits(fewest int) result.Claim {
 			if lies++; lies <= MostFindings {
 				findings = append(findings, early(x))
 			}
+		case x.alone && x.told.Slack == 0:
+			blurred++
 		}
 	}
 	// A wait cut to whole seconds is long enough by chance at some starts of the second: one proves little.
@@ -77,6 +79,9 @@ func (r *Recording) honoredWaits(fewest int) result.Claim {
 		return result.Settle(honoredID,
 			fmt.Sprintf("%d of %d clients that waited as told were denied again%s",
 				lies, lies+kept, Shown(lies)), chances, findings...)
+	case blurred > 0:
+		return TooFew(honoredID, fmt.Sprintf("of %d clients that waited as told %d were denied again, by "+
+			"less than a clock can be wrong", kept+blurred, blurred))
 	case kept > 0:
 		return result.Settle(honoredID,
 			fmt.Sprintf("%s of %s to %s honored: no client that waited as told and was alone was denied",
@@ -159,6 +164,9 @@ func (p *partition) retryAt(i int, t headers.Wait, before rivals) (retry, bool) 
 	x := retry{denial: d, next: later[at], told: t, alone: at == 0, limit: p.Limit}
 	first := x.next
 	for x.alone && at+1 < len(later) && IsDenial(x.next) && !p.CountsDenials() && !p.surelyWaited(x) {
+		if later[at+1].Outcome == timeline.Allowed {
+			break // nobody knows whether the denials before it came a tick too late
+		}
 		at++
 		x.next = later[at]
 	}

@@ -45,6 +45,23 @@ func TestAResetMayBeThatOfTheWindow(t *testing.T) {
 	}
 }
 
+// TestADenialWithinATickIsNoHonoredWait: a clock of whole seconds may not have shown yet that the wait was
+// over. Then neither that denial nor a later admission tells whether the wait was right.
+func TestADenialWithinATickIsNoHonoredWait(t *testing.T) {
+	const ra = "Retry-After: 5"
+	tl := record(req(1, 100, 101, 429, ra), req(2, 5200, 5201, 429, ra), req(3, 10300, 10301, 200),
+		req(4, 10400, 10401, 429, ra), req(5, 15500, 15501, 200))
+	for limit, want := range map[string]string{
+		"fixed-window,rate=1/10s,slots=10": "too-few: of 3 clients that waited as told 1 were denied again",
+		"fixed-window,rate=1/10s":          "1 of 3 clients that waited as told were denied again",
+	} {
+		c := Judge(tl, parse(t, limit), honored)[0]
+		if got := string(c.Reason) + ": " + c.Text; !strings.Contains(got, want) {
+			t.Errorf("%s: got %s %q, want %q", limit, c.Verdict, got, want)
+		}
+	}
+}
+
 // costs returns what gives an observation a cost.
 func costs(n int64) func(*timeline.Observation) { return func(o *timeline.Observation) { o.Cost = n } }
 

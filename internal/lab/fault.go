@@ -227,6 +227,15 @@ func cleared(l spec.Limit) string {
 	return "it needs a limit that a success clears (clear=200..299)"
 }
 
+// onTime demands policies that are charged at the decision and answer at once: a client that left a queue may
+// have been in time.
+func onTime(l spec.Limit) string {
+	if slices.ContainsFunc(l, spec.Policy.Queued) {
+		return "it needs policies that deny rather than delay"
+	}
+	return untold(l)
+}
+
 // untold demands policies that need not be told of completions.
 func untold(l spec.Limit) string {
 	if l.Completes() {

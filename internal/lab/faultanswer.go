@@ -222,15 +222,11 @@ func hourApart(l spec.Limit) string {
 	return ""
 }
 
-// notFiveSeconds demands policies that do not ban for as long as the constant tells, and whose clock shows
-// whether a client came back when it was told to.
+// notFiveSeconds demands policies that do not ban for as long as the constant tells.
 func notFiveSeconds(l spec.Limit) string {
 	for _, p := range l {
-		switch {
-		case ceilSeconds(p.Ban) == 5:
+		if ceilSeconds(p.Ban) == 5 {
 			return "the limit declares a ban of 5 s, which is what the fault tells"
-		case p.Tick >= time.Second:
-			return "after a wait of whole seconds a clock with such ticks may still show the time before"
 		}
 	}
 	return ""
@@ -244,7 +240,7 @@ func toldApart(l spec.Limit) string {
 		if !p.HasWindow() {
 			first = p.UntilBack(1) + time.Millisecond
 		}
-		first = max(first, p.LongestBan())
+		first = max(first, p.LongestBan()) + p.Tick
 		if (p.Fixed() || !p.HasWindow()) && ceilSeconds(windowOf(p)) > ceilSeconds(first) {
 			return ""
 		}

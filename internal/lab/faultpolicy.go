@@ -31,12 +31,14 @@ var policyFaults = []Fault{
 		}
 		return p
 	}},
-	{Name: "windows-end-together", fits: ownWindows, policy: func(p spec.Policy) spec.Policy {
-		if p.Fixed() && p.Align == spec.AlignFirst {
-			p.Align = spec.AlignShared
-		}
-		return p
-	}},
+	{Name: "windows-end-together",
+		fits: func(l spec.Limit) string { return firstOf(ownWindows(l), fineClock(l)) },
+		policy: func(p spec.Policy) spec.Policy {
+			if p.Fixed() && p.Align == spec.AlignFirst {
+				p.Align = spec.AlignShared
+			}
+			return p
+		}},
 	{Name: "starts-empty",
 		fits:    func(l spec.Limit) string { return firstOf(onePolicy(l), startsWithSome(l)) },
 		limiter: drained},
@@ -56,8 +58,10 @@ func timed(l spec.Limit) string {
 			return "it needs a limit with a rate"
 		case p.Refresh == spec.RefreshAll:
 			return "under refresh=all a client that keeps asking never gets units back (declare another)"
-		case p.HasWindow() && !p.Fixed() && (p.LongestBan() >= p.Rate.Per || 10*p.Tick >= p.Rate.Per):
-			return "a ban of a window, or slots of a tenth of it, hide when units of a log come back"
+		case p.HasWindow() && !p.Fixed() && p.LongestBan() >= p.Rate.Per:
+			return "a ban of a window hides when units of a log come back"
+		case p.HasWindow() && p.Align != spec.AlignClock && 10*p.Tick >= p.Rate.Per:
+			return "ticks, or slots, of a tenth of a window hide when it ends"
 		}
 	}
 	return ""
@@ -126,6 +130,16 @@ func severalPolicies(l spec.Limit) string {
 	return ""
 }
 
+// fineClock demands windows of more than three ticks.
+func fineClock(l spec.Limit) string {
+	for _, p := range l {
+		if p.HasWindow() && 3*p.Tick >= p.Rate.Per {
+			return "ticks of a third of a window hide when it ends"
+		}
+	}
+	return ""
+}
+
 // alone demands one policy: a faster one keeps a client from using up what a slower one forgets.
 func alone(l spec.Limit) string {
 	switch {
@@ -170,10 +184,12 @@ var limiterFaults = []Fault{
 	}},
 	{Name: "coarse-clock", fits: seesParts, limiter: coarse},
 	{Name: "never-recovers", fits: forgivesAsking, limiter: lockedOut},
-	{Name: "ban-after-denial", fits: otherBan, policy: func(p spec.Policy) spec.Policy {
-		p.Ban = windowOf(p)
-		return p
-	}},
+	{Name: "ban-after-denial",
+		fits: func(l spec.Limit) string { return firstOf(otherBan(l), fineClock(l)) },
+		policy: func(p spec.Policy) spec.Policy {
+			p.Ban = windowOf(p)
+			return p
+		}},
 	{Name: "log-members-collide", limiter: colliding,
 		fits: func(l spec.Limit) string { return firstOf(onePolicy(l), quotaTwo(l)) }},
 	{Name: "idle-timer", limiter: idleTimer,

@@ -49,7 +49,7 @@ var completionFaults = []Fault{
 	{Name: "place-released-early", fits: inFlight,
 		decider: func(b Setup) Decider { return Hasty{Decider: NewMemory(b)} }},
 	{Name: "left-refunded", slow: true,
-		fits: func(l spec.Limit) string { return firstOf(untold(l), quotaTwo(l)) },
+		fits: func(l spec.Limit) string { return firstOf(onTime(l), quotaTwo(l)) },
 		decider: func(b Setup) Decider {
 			return &Refunding{Decider: NewMemory(b), left: map[string]int64{}}
 		}},

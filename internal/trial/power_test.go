@@ -39,6 +39,7 @@ var powerLimits = []struct{ name, spec string }{
 	{"K", "sliding-window-log,rate=20/1s,ban=2s"},
 	{"A", "token-bucket,rate=10/s,burst=20,count=all"},
 	{"D", "sliding-window-log,rate=100/1m,count=all"},
+	{"R", "fixed-window,rate=5/2s,align=first,tick=1s"},
 	{"W2", "fixed-window,rate=5/1s,align=first + fixed-window,rate=100/1m,align=first"},
 	{"B2", "token-bucket,rate=10/s,burst=20 + sliding-window-log,rate=100/1m"},
 }
