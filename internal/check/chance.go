@@ -127,14 +127,14 @@ func (c *Case) comeback(p *Part) (back, shown bool, others int) {
 }
 
 // remembers tells whether p would be refuted had it been a new client from each of these observations on.
-// They ascend. A new client is admitted what it asked, and at most what it can be admitted; where windows or
-// batches have hidden ends, at most one quota until a whole one has passed.
+// They ascend. A new client is admitted what it asked, and at most what it can be admitted: one quota until a
+// window has passed, or what refills meanwhile.
 func (c *Case) remembers(p *Part, again []int) bool {
 	lasts, limit := p.shortest(), slices.Clone(c.Limit)
 	for i := range limit {
 		switch x := &limit[i]; {
-		case x.Align == spec.AlignUnknown || x.Align == spec.AlignShared:
-			x.Align = spec.AlignFirst
+		case x.Windowed() && x.Align != spec.AlignCalendar:
+			x.Align, x.PhaseFrom, x.PhaseTo = spec.AlignFirst, 0, 0
 		case x.Refill == spec.RefillInterval:
 			x.Refill, x.Fill = spec.RefillContinuous, 0
 		}
@@ -155,9 +155,26 @@ func (c *Case) remembers(p *Part, again []int) bool {
 		alone := sort.Search(len(anew), func(n int) bool {
 			return c.boundsRefute(p, anew[:n+1], limit, result.UpperBound)
 		})
-		copy(forgetful.Obs[k:], anew[:alone])
+		copy(forgetful.Obs[k:], anew[:withinQuota(limit, anew[:alone])])
 	}
 	return c.overAdmits(&forgetful, func(*history.Observation) {})
+}
+
+// withinQuota returns how many of these observations of a new client its limit admits if it decides them when
+// they are sent: it may admit more while answers are on their way.
+func withinQuota(limit spec.Limit, obs []history.Observation) int {
+	units := int64(0)
+	for i, o := range obs {
+		if o.Outcome == timeline.Allowed {
+			units += o.Cost
+		}
+		for _, x := range limit {
+			if float64(units) > x.MostWithin(o.Sent-obs[0].Sent) {
+				return i
+			}
+		}
+	}
+	return len(obs)
 }
 
 // overAdmits tells whether the upper bounds refute p if each of its observations is changed.

@@ -17,6 +17,7 @@ func TestOnlyAForgottenQuotaThatCannotBeExplainedIsSeen(t *testing.T) {
 	const (
 		hidden  = "fixed-window,rate=10/10s,align=unknown"
 		batches = "token-bucket,rate=1/s,burst=10,refill=interval,fill=10"
+		quick   = "token-bucket,rate=100/s,burst=10"
 	)
 	once, twice := []timeline.Action{timeline.Restart}, []timeline.Action{timeline.Restart, timeline.Restart}
 	both := []timeline.Action{timeline.Restart, timeline.Reload}
@@ -24,18 +25,21 @@ func TestOnlyAForgottenQuotaThatCannotBeExplainedIsSeen(t *testing.T) {
 		limit  string
 		events []timeline.Action
 		seen   bool
+		far    time.Duration // how long an answer takes
 	}{
-		"one event, windows of a clock": {"fixed-window,rate=10/10s", once, true},
-		"one event, a bucket":           {"token-bucket,rate=1/s,burst=10", once, true},
-		"one event, hidden windows":     {hidden, once, false},
-		"one event, a hidden timer":     {"fixed-window,rate=10/10s,align=shared", once, false},
-		"one event, hidden batches":     {batches, once, false},
-		"two events, hidden windows":    {hidden, twice, true},
-		"two events, hidden batches":    {batches, twice, true},
-		"two kinds, hidden windows":     {hidden, both, false},
-		"two kinds, windows of a clock": {"fixed-window,rate=10/10s", both, true},
-		"a new bucket is empty":         {"token-bucket,rate=1/s,burst=10,start=empty", once, false},
-		"two limits, a known slow one":  {"gcra,rate=99/s,burst=9 + fixed-window,rate=9/10s", once, true},
+		"one event, windows of a clock": {"fixed-window,rate=10/10s", once, true, 1},
+		"a bucket is full again":        {quick, once, false, 30 * time.Millisecond},
+		"so it is after two":            {quick, twice, false, 30 * time.Millisecond},
+		"one event, a bucket":           {"token-bucket,rate=1/s,burst=10", once, true, 1},
+		"one event, hidden windows":     {hidden, once, false, 1},
+		"one event, a hidden timer":     {"fixed-window,rate=10/10s,align=shared", once, false, 1},
+		"one event, hidden batches":     {batches, once, false, 1},
+		"two events, hidden windows":    {hidden, twice, true, 1},
+		"two events, hidden batches":    {batches, twice, true, 1},
+		"two kinds, hidden windows":     {hidden, both, false, 1},
+		"two kinds, windows of a clock": {"fixed-window,rate=10/10s", both, true, 1},
+		"a new bucket is empty":         {"token-bucket,rate=1/s,burst=10,start=empty", once, false, 1},
+		"two limits, a known slow one":  {"gcra,rate=99/s,burst=9 + fixed-window,rate=9/10s", once, true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limit, err := spec.Parse(x.limit)
@@ -59,7 +63,7 @@ func TestOnlyAForgottenQuotaThatCannotBeExplainedIsSeen(t *testing.T) {
 				var d reference.Decision
 				state, d = target.Step(state, at, 1)
 				o := timeline.Observation{Arrival: timeline.Arrival{Seq: i, At: at, Cost: 1, Partition: "p"},
-					Sent: at, FirstByte: at + 1, Answered: true, Outcome: timeline.Denied}
+					Sent: at, FirstByte: at + x.far, Answered: true, Outcome: timeline.Denied}
 				if d.Allow {
 					o.Outcome = timeline.Allowed
 				}

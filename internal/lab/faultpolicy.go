@@ -225,11 +225,12 @@ func forgivesAsking(l spec.Limit) string {
 }
 
 // countsDenials demands policies for which it matters whether denied requests count. For a full fixed window,
-// an empty bucket that batches fill, or a queue, it does not.
+// an empty bucket that batches or ticks of whole units fill, or a queue, it does not.
 func countsDenials(l spec.Limit) string {
 	for _, p := range l {
-		if p.Fixed() || p.Refill == spec.RefillInterval || p.Queued() || p.Count == spec.CountAll ||
-			p.Ban > 0 || p.Completes() {
+		ticks := p.Tick > 0 && p.Bucketed() && p.Tick >= p.UntilBack(1)
+		if p.Fixed() || ticks || p.Refill == spec.RefillInterval || p.Queued() ||
+			p.Count == spec.CountAll || p.Ban > 0 || p.Completes() {
 			return "it needs a bucket that refills all the time, a sliding-window-log or a " +
 				"sliding-window-counter that neither counts denied requests nor bans"
 		}
