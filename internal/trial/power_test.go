@@ -112,7 +112,7 @@ func oneIn(limit string) uint64 {
 	switch limit {
 	case "B10000":
 		of = 1000
-	case "B1000", "M", "H", "F", "O", "S", "Q", "T", "U", "P", "E", "K", "A", "W2", "B2":
+	case "B1000", "M", "H", "F", "O", "S", "Q", "T", "U", "P", "E", "K", "A", "D", "R", "W2", "B2":
 		of = 200
 	}
 	if testing.Short() {
