@@ -142,11 +142,12 @@ func (c *Case) remembers(p *Part, again []int) bool {
 	forgetful := *p
 	forgetful.Obs = slices.Clone(p.Obs)
 	for i, k := range again {
-		end := min(k+someObservations, len(p.Obs))
+		end := len(p.Obs)
 		if i+1 < len(again) {
-			end = min(end, again[i+1])
+			end = again[i+1]
 		}
-		anew := slices.Clone(p.Obs[k:end])
+		back := forgetful.Obs[k:end]
+		anew := slices.Clone(back[:min(someObservations, len(back))])
 		for j := range anew {
 			if o := &anew[j]; o.Answered && o.Outcome == timeline.Denied {
 				o.Outcome, o.Done = timeline.Allowed, max(o.Done, o.Sent+lasts)
@@ -155,7 +156,12 @@ func (c *Case) remembers(p *Part, again []int) bool {
 		alone := sort.Search(len(anew), func(n int) bool {
 			return c.boundsRefute(p, anew[:n+1], limit, result.UpperBound)
 		})
-		copy(forgetful.Obs[k:], anew[:withinQuota(limit, anew[:alone])])
+		admitted := copy(back, anew[:withinQuota(limit, anew[:alone])])
+		for j := range back[admitted:] { // a target that decided in another order admitted these instead
+			if o := &back[admitted+j]; o.Outcome == timeline.Allowed {
+				o.Outcome = timeline.Denied
+			}
+		}
 	}
 	return c.overAdmits(&forgetful, func(*history.Observation) {})
 }
