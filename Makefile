@@ -12,7 +12,8 @@ demo:
 		"on yours: rlcheck run builtin:core -t URL --limit SPEC"
 	$(GO) run ./cmd/rlcheck run --retries 3 scenarios
 
-# Tests, and the tools around them, may keep garbage of four times what is in use: to collect it took a third of the processor time.
+# Tests, and the tools around them, may keep garbage of four times what is in use. To collect it took a third of
+# the processor time.
 test vet race short soak: export GOGC = 400
 
 # PLAIN are the flags of all tests: make check vets, and nobody debugs what was linked for one run.

@@ -33,7 +33,8 @@ type PartitionVerdict struct {
 	// Held is the least time that its answers took, if it would be tested by a limit that says so.
 	Held time.Duration `json:"held_ns,omitempty"`
 	// Returned: it came back after an event that may have made the target forget it, or after so many Others.
-	// Remembered: each time, a limiter that had forgotten it would have failed.
+	// Remembered: a limiter that forgets it at each event of one kind, or after as many others, and then
+	// admits one more quota, would have failed.
 	Returned   bool `json:"returned,omitempty"`
 	Remembered bool `json:"remembered,omitempty"`
 	Others     int  `json:"others,omitempty"`
