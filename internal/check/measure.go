@@ -85,8 +85,8 @@ func (c *Case) measureOne(p *Part, i int, pol spec.Policy, ask *limiter.Scratch)
 	}
 	h := *p.Histories[i]
 	own := c.unexplainedSeveral(p.Histories, c.severalBounds(nil), i)
-	h.Denied = slices.DeleteFunc(slices.Clone(h.Denied), func(d history.Event) bool {
-		_, ok := slices.BinarySearch(own, d.Seq)
+	h.Denied = slices.DeleteFunc(slices.Clone(h.Denied), func(i int32) bool {
+		_, ok := slices.BinarySearch(own, h.All[i].Seq)
 		return !ok
 	})
 	box, _ := PhasesOf(pol, c.Rec.Header)

@@ -68,7 +68,7 @@ func (c *Case) BoundSeveral(p *Part) {
 		return
 	}
 	last := len(c.Limit) - 1
-	br := limiter.UnderBreach(p.Histories[last], bounds[last], p.Histories[last].Denial(unexplained[0]))
+	br := limiter.UnderBreach(p.Histories[last], bounds[last], p.Histories[last].Numbered(unexplained[0]))
 	br.Events = underSeveral(p.Histories, bounds, unexplained[0]).Events
 	p.Findings = append(p.Findings, c.severalBound(p, br, last))
 }
@@ -134,7 +134,7 @@ func (c *Case) unexplainedSeveral(histories []*history.History, bounds []limiter
 		}
 		var mine []int
 		for _, j := range limiter.UnexplainedBy(histories[i], b) {
-			mine = append(mine, histories[i].Denied[j].Seq)
+			mine = append(mine, histories[i].Denial(j).Seq)
 		}
 		slices.Sort(mine)
 		if first {
@@ -292,7 +292,7 @@ func (s *SeveralSearch) Bounded(histories []*history.History, boxes []history.In
 func underSeveral(histories []*history.History, bounds []limiter.Bound, seq int) *limiter.Breach {
 	all := &limiter.Breach{Kind: result.NoExplanation}
 	for i, b := range bounds {
-		br := limiter.UnderBreach(histories[i], b, histories[i].Denial(seq))
+		br := limiter.UnderBreach(histories[i], b, histories[i].Numbered(seq))
 		all.Events = append(all.Events, br.Events...)
 	}
 	all.Events = history.Of(all.Events).All

@@ -38,7 +38,7 @@ func (h *History) Cut(t int64) (before, after *History) {
 // may still explain other denials (denied requests are counted, or ban). Otherwise they are removed.
 func (h *History) IgnoreDenials(kept bool, ignored func(Event) bool) {
 	unproven := func(ev Event) bool { return ev.Outcome == timeline.Denied && ignored(ev) }
-	if !slices.ContainsFunc(h.Denied, unproven) {
+	if !slices.ContainsFunc(h.Denied, func(i int32) bool { return unproven(h.All[i]) }) {
 		return
 	}
 	if h.All = slices.Clone(h.All); kept {
@@ -139,9 +139,9 @@ func (h *History) MaskOutcomes(events []Event, counted bool) *History {
 	return out
 }
 
-// Denial returns the index in h.Denied of the denial with the number seq, -1 if there is none.
-func (h *History) Denial(seq int) int32 {
-	return int32(slices.IndexFunc(h.Denied, func(d Event) bool { return d.Seq == seq }))
+// Numbered returns the index in h.Denied of the denial with the number seq, -1 if there is none.
+func (h *History) Numbered(seq int) int32 {
+	return int32(slices.IndexFunc(h.Denied, func(i int32) bool { return h.All[i].Seq == seq }))
 }
 
 // Punctual returns h with every event starting when it was sent. The limiter may take an event to be up to
@@ -202,13 +202,14 @@ func (h *History) Beginning(n int, all bool) *History {
 	until := h.All[n].Start
 	out, _ := h.Cut(until)
 	out.IgnoreDenials(all, func(ev Event) bool { return ev.End >= until })
-	k := 0 // h.Denied lacks the denials that another policy may explain; both ascend alike
-	out.Denied = slices.DeleteFunc(out.Denied, func(d Event) bool {
-		for k < len(h.Denied) && h.Denied[k].Start < d.Start {
+	k := int32(0) // h.Denied lacks the denials that another policy may explain; both ascend alike
+	out.Denied = slices.DeleteFunc(out.Denied, func(at int32) bool {
+		d := &out.All[at]
+		for int(k) < len(h.Denied) && h.Denial(k).Start < d.Start {
 			k++
 		}
-		for i := k; i < len(h.Denied) && h.Denied[i].Start == d.Start; i++ {
-			if h.Denied[i].Seq == d.Seq {
+		for j := k; int(j) < len(h.Denied) && h.Denial(j).Start == d.Start; j++ {
+			if h.Denial(j).Seq == d.Seq {
 				return false
 			}
 		}

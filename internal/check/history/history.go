@@ -5,6 +5,7 @@
 package history
 
 import (
+	"iter"
 	"slices"
 	"sort"
 	"time"
@@ -44,8 +45,8 @@ type History struct {
 	// PossibleEnds are their ends, ascending, with the cost of each.
 	Possible     []Event
 	PossibleEnds []Ending
-	// Denied ascends by Start.
-	Denied []Event
+	// Denied are the indices in All of the denied events, ascending.
+	Denied []int32
 	// either is the memory of Possible, where Possible differs from Admitted. whole: Admitted is All.
 	either []Event
 	whole  bool
@@ -179,7 +180,21 @@ func (h *History) divide(admitted int) {
 		case timeline.Allowed:
 			h.Admitted = append(h.Admitted, h.All[i])
 		case timeline.Denied:
-			h.Denied = append(h.Denied, h.All[i])
+			h.Denied = append(h.Denied, int32(i))
+		}
+	}
+}
+
+// Denial returns the denial with the index j in Denied.
+func (h *History) Denial(j int32) *Event { return &h.All[h.Denied[j]] }
+
+// Denials returns the denied events, ascending by Start.
+func (h *History) Denials() iter.Seq[*Event] {
+	return func(yield func(*Event) bool) {
+		for _, i := range h.Denied {
+			if !yield(&h.All[i]) {
+				return
+			}
 		}
 	}
 }

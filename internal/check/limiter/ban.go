@@ -51,7 +51,7 @@ func unbanned(h *history.History, unexplained []int32, ban int64) []int32 {
 		}
 	}
 	return slices.DeleteFunc(unexplained, func(j int32) bool {
-		d := h.Denied[j]
+		d := h.Denial(j)
 		n := sort.Search(len(starts), func(i int) bool { return starts[i] > d.End })
 		return n > 0 && lasting[n-1].other(d.Seq) >= d.Start-ban
 	})
@@ -167,7 +167,7 @@ type lockout struct{ begun, until, length int64 }
 func (g growth) lockouts(h *history.History, unexplained []int32) (bans []lockout, open int64) {
 	idle := map[int]bool{} // by Seq
 	for _, j := range unexplained {
-		idle[h.Denied[j].Seq] = true
+		idle[h.Denial(j).Seq] = true
 	}
 	from, surely, length := history.MinTime, history.MinTime, g.first
 	starters := slices.DeleteFunc(slices.Clone(h.All), func(ev history.Event) bool {
@@ -180,9 +180,10 @@ func (g growth) lockouts(h *history.History, unexplained []int32) (bans []lockou
 				begun = min(begun, max(from, starters[i].Start))
 			}
 		}
-		for _, d := range h.Denied[sort.Search(len(h.Denied),
-			func(i int) bool { return h.Denied[i].Start >= surely }):] {
-			until = min(until, d.End)
+		for d := range h.Denials() {
+			if d.Start >= surely {
+				until = min(until, d.End)
+			}
 		}
 		if begun == history.MaxTime || until == history.MaxTime || begun > until {
 			return bans, begun
@@ -205,7 +206,7 @@ func (g growth) unexplained(h *history.History, left []int32) []int32 {
 	}
 	bans, open := g.lockouts(h, left)
 	return slices.DeleteFunc(left, func(j int32) bool {
-		d := h.Denied[j]
+		d := h.Denial(j)
 		return d.End >= open || slices.ContainsFunc(bans, func(b lockout) bool {
 			return d.End >= b.begun && d.Start < b.until+b.length
 		})

@@ -102,7 +102,7 @@ func UnexplainedBy(h *history.History, b Bound) []int32 {
 // UnderBreach returns the breach of the denial h.Denied[j], which b cannot explain. Its events are the denial
 // and every request that may have counted against the denial.
 func UnderBreach(h *history.History, b Bound, j int32) *Breach {
-	d, of, m := h.Denied[j], b.Scope(), b.Usage(h)
+	d, of, m := *h.Denial(j), b.Scope(), b.Usage(h)
 	best := m.Excess(d.Start)
 	br := &Breach{Kind: result.UnderAdmission, Bound: of.Full, Span: d.End - d.Start, Asked: d.Seq}
 	br.Events = []history.Event{d}

@@ -1,6 +1,7 @@
 package limiter
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -277,8 +278,9 @@ func LongestDebts(p spec.Policy, h *history.History) map[int]time.Duration {
 		}
 	}
 	m := newDebtMeter(b, history.Of(events))
-	for _, i := range history.OrderByEnd(h.Denied) {
-		d := &h.Denied[i]
+	denied := slices.SortedStableFunc(h.Denials(),
+		func(a, b *history.Event) int { return cmp.Compare(a.End, b.End) })
+	for _, d := range denied {
 		if over := m.Excess(d.End) + (d.Cost-1)*b.Per; over < endless {
 			waits[d.Seq] = time.Duration(max(0, -history.FloorDiv(-over, b.N)) + d.End - d.Start)
 		}

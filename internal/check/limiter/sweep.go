@@ -44,8 +44,8 @@ func unexplained(h *history.History, m Meter, counted []history.Event, own bool)
 func (w *sweep) unexplained(counted []history.Event) []int32 {
 	w.unit, w.earliest = w.m.Unit(), history.MaxTime
 	next, last := 0, history.MinTime
-	for j := range w.h.Denied {
-		d := &w.h.Denied[j]
+	for j := range int32(len(w.h.Denied)) {
+		d := w.h.Denial(j)
 		for ; next < len(counted) && counted[next].Start <= d.Start; next++ {
 			if len(w.pending) > 0 && counted[next].Start > last {
 				w.settle(counted[next].Start)
@@ -56,7 +56,7 @@ func (w *sweep) unexplained(counted []history.Event) []int32 {
 			w.settle(d.Start)
 		}
 		last = d.Start
-		if w.begin(int32(j), d); w.once && len(w.out) > 0 {
+		if w.begin(j, d); w.once && len(w.out) > 0 {
 			return w.out
 		}
 	}
@@ -95,7 +95,7 @@ func (w *sweep) settle(t int64) {
 	keep := w.pending[:0]
 	w.earliest, w.dearest = history.MaxTime, history.MinTime/2
 	for _, j := range w.pending {
-		d := &w.h.Denied[j]
+		d := w.h.Denial(j)
 		switch {
 		case d.End < t:
 			w.out = append(w.out, j)
@@ -117,15 +117,20 @@ func NoFirst(h *history.History, b Bound) *Breach {
 		return nil
 	}
 	until := history.MaxTime // the instant by which the first denial was decided
-	for i := range h.Denied {
-		until = min(until, h.Denied[i].End)
+	for d := range h.Denials() {
+		until = min(until, d.End)
 	}
-	crowd := slices.Clone(h.Denied[:history.StartingBefore(h.Denied, until+1)])
+	crowd := &history.History{}
+	for d := range h.Denials() {
+		if d.Start <= until {
+			crowd.All = append(crowd.All, *d)
+		}
+	}
 	before := &history.History{Lag: h.Lag, Lags: h.Lags}
 	begun, next := h.All[:history.StartingBefore(h.All, until+1)], 0
 	before.All = make([]history.Event, 0, len(begun))
 	for i := range begun { // the crowd is in the same order
-		if next < len(crowd) && crowd[next].Seq == begun[i].Seq {
+		if next < len(crowd.All) && crowd.All[next].Seq == begun[i].Seq {
 			next++
 			continue
 		}
@@ -137,12 +142,12 @@ func NoFirst(h *history.History, b Bound) *Breach {
 		return nil
 	}
 	br := &Breach{Kind: result.NoExplanation, Windows: 1, Crowd: true,
-		Events: append(slices.Clone(before.All), crowd...)}
-	for i := range crowd {
-		crowd[i].End = until
+		Events: append(slices.Clone(before.All), crowd.All...)}
+	for i := range crowd.All {
+		crowd.All[i].End = until
 	}
-	before.Denied = crowd
-	if len(unexplained(before, b.Usage(before), before.All, false)) < len(crowd) {
+	crowd.Split()
+	if len(unexplained(crowd, b.Usage(before), before.All, false)) < len(crowd.All) {
 		return nil
 	}
 	br.Seen, br.Bound, br.Span = int64(len(br.Events)), int64(len(br.Events))-1, SpanOf(br.Events)
