@@ -105,11 +105,7 @@ func (f *checkFlags) ReadDenied() error {
 	if err != nil {
 		return cli.Usagef("--denied %s: a status has three digits", strings.Join(statuses, ","))
 	}
-	for status := range 1000 {
-		if set.Has(status) {
-			f.Denied = append(f.Denied, status)
-		}
-	}
+	f.Denied = append(f.Denied, set...)
 	return nil
 }
 
@@ -230,7 +226,7 @@ func (f *checkFlags) outcome(byItself func(int) timeline.Outcome) (func(int) tim
 		switch {
 		case slices.Contains(f.Denied, status):
 			return timeline.Denied
-		case allowed.Has(status):
+		case slices.Contains(allowed, status):
 			return timeline.Allowed
 		case o == timeline.Denied || len(f.Log.allowed) > 0:
 			return timeline.Unknown

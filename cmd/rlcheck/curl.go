@@ -39,26 +39,12 @@ type curlRequest struct {
 // curlField is one header field.
 type curlField struct{ Name, Value string }
 
-// curlError is a part of a command that cannot be read, or cannot be sent. It never quotes the value of a
-// field or a body.
-type curlError struct {
-	// What is the option or the character. Why is the rule that it breaks. Mend is an edit; it may be "".
-	What, Why, Mend string
-}
-
-// Error returns `what: why (mend)`.
-func (e *curlError) Error() string {
-	text := e.What + ": " + e.Why
-	if e.Mend != "" {
-		text += " (" + e.Mend + ")"
-	}
-	return text
-}
-
-func problem(what, why, mend string) error { return &curlError{what, why, mend} }
+// problem is a part of a command that cannot be read, or cannot be sent. what is the option or the character:
+// it never quotes the value of a field or a body.
+func problem(what, why, mend string) error { return text.NewProblem(what, why, mend) }
 
 // parseCurl reads one command line of curl as a shell would. lookup finds variables; it may be nil. Errors
-// are an *Error.
+// are a *text.Problem.
 func parseCurl(text string, lookup curlLookup) (*curlRequest, error) {
 	if strings.Contains(text, "^\"") || strings.Contains(text, "^\n") || strings.Contains(text, "^\r\n") {
 		return nil, problem("^", "this is a command for Windows", `choose "Copy as cURL (bash)"`)

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // flat returns a request as lines.
@@ -41,19 +43,19 @@ func environment(name string) (string, bool) {
 // command, a line of dashes, and the request or the error.
 func TestParseCurl(t *testing.T) {
 	const path = "testdata/commands.txt"
-	text, err := os.ReadFile(path)
+	known, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out []string
-	for _, c := range strings.Split(string(text), "## ")[1:] {
+	for _, c := range strings.Split(string(known), "## ")[1:] {
 		title, rest, _ := strings.Cut(c, "\n")
 		command, _, found := strings.Cut(rest, "\n----\n")
 		if !found {
 			t.Fatalf("%s: no line of dashes", title)
 		}
 		r, err := parseCurl(command, environment)
-		var e *curlError
+		var e *text.Problem
 		got := ""
 		switch {
 		case err == nil:
@@ -61,7 +63,7 @@ func TestParseCurl(t *testing.T) {
 		case errors.As(err, &e) && r == nil:
 			got = "error " + err.Error()
 		default:
-			t.Errorf("%s: got %v, %v, want an *Error alone", title, r, err)
+			t.Errorf("%s: got %v, %v, want an *text.Problem alone", title, r, err)
 		}
 		out = append(out, "## "+title+"\n"+command+"\n----\n"+got+"\n")
 	}
@@ -72,13 +74,13 @@ func TestParseCurl(t *testing.T) {
 		}
 		return
 	}
-	if d := cmp.Diff(string(text), got); d != "" {
+	if d := cmp.Diff(string(known), got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
 }
 
-// FuzzParse checks that nothing panics, that the result is a request that can be sent or an *Error, and that
-// quoted words are read back.
+// FuzzParse checks that nothing panics, that the result is a request that can be sent or a *text.Problem, and
+// that quoted words are read back.
 func FuzzParse(f *testing.F) {
 	for _, seed := range []string{
 		`curl -sS -XPOST "https://a/$TOKEN" -H 'A: b' -d $'\u00fc\x4' --json '{}' # c`,
@@ -87,21 +89,21 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	f.Fuzz(func(t *testing.T, text string) {
-		r, err := parseCurl(text, environment)
-		var e *curlError
+	f.Fuzz(func(t *testing.T, command string) {
+		r, err := parseCurl(command, environment)
+		var e *text.Problem
 		switch {
 		case err == nil:
 			if r.Method == "" || !strings.HasPrefix(r.URL, "http") {
 				t.Fatalf("got %q %q", r.Method, r.URL)
 			}
 		case !errors.As(err, &e) || e.What == "" || e.Why == "":
-			t.Fatalf("got %v, want an *Error with what and why", err)
+			t.Fatalf("got %v, want a *text.Problem with what and why", err)
 		}
-		if strings.ContainsAny(text, "\r\x00") || !utf8.ValidString(text) { // bash drops NUL
+		if strings.ContainsAny(command, "\r\x00") || !utf8.ValidString(command) { // bash drops NUL
 			return
 		}
-		words := strings.Fields(text)
+		words := strings.Fields(command)
 		var quoted []string
 		for _, w := range words {
 			quoted = append(quoted, "'"+strings.ReplaceAll(w, "'", `'\''`)+"'")

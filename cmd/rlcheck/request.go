@@ -114,13 +114,13 @@ func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 
 // statusList returns statuses and classes of them, such as 4xx, as a list in YAML; empty for none.
 func statusList(words []string) (string, error) {
-	set, err := accesslog.ParseStatuses(words)
+	statuses, err := accesslog.ParseStatuses(words)
 	if err != nil || len(words) == 0 {
 		return "", err
 	}
 	var list []string
-	for status := 100; status < 600; status++ {
-		if set.Has(status) {
+	for _, status := range statuses {
+		if status < 600 {
 			list = append(list, strconv.Itoa(status))
 		}
 	}

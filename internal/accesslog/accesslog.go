@@ -9,7 +9,6 @@ package accesslog
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -17,6 +16,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -236,7 +236,7 @@ func StatusOutcome(status int) timeline.Outcome {
 }
 
 // Read reads a log, plain, gzip or zstd. Error messages call it name. An error about its lines is of type
-// timeline.Errors, with up to ten problems in their order. An error about the options is an *OptionError.
+// timeline.Errors, with up to ten problems in their order. An error about the options is a *text.Problem.
 func Read(r io.Reader, name string, o Options) (*Log, error) {
 	return ReadAll([]File{{name, r}}, o)
 }
@@ -289,23 +289,6 @@ func (r *reader) files(files []File) error {
 	return r.finish(lines)
 }
 
-// OptionError is an option that does not fit the format.
-type OptionError struct {
-	// Option is the name of the member of Options.
-	Option string
-	// What quotes its value, Why states the rule, and Mend is an edit that helps. Mend may be empty.
-	What, Why, Mend string
-}
-
-// Error returns what: why (mend).
-func (e *OptionError) Error() string {
-	s := fmt.Sprintf("%s: %s", e.What, e.Why)
-	if e.Mend != "" {
-		s += " (" + e.Mend + ")"
-	}
-	return s
-}
-
 // Guess returns the format whose default layout reads the beginning of a log. Empty: no format reads it, or
 // the log has another layout.
 func Guess(begin []byte) Format {
@@ -320,32 +303,27 @@ func Guess(begin []byte) Format {
 	return ""
 }
 
-// Statuses is a set of HTTP statuses.
-type Statuses struct{ has [1000]bool }
-
-// ParseStatuses reads statuses and classes of them: 200, 304, 4xx.
-func ParseStatuses(list []string) (*Statuses, error) {
-	s := &Statuses{}
-	for _, text := range list {
-		class, isClass := strings.CutSuffix(strings.ToLower(text), "xx")
+// ParseStatuses reads statuses and classes of them: 200, 304, 4xx. They ascend, and none comes twice.
+func ParseStatuses(list []string) ([]int, error) {
+	var out []int
+	for _, word := range list {
+		class, isClass := strings.CutSuffix(strings.ToLower(word), "xx")
 		n, err := strconv.Atoi(class)
 		switch {
 		case err == nil && isClass && n >= 1 && n <= 9:
 			for i := range 100 {
-				s.has[n*100+i] = true
+				out = append(out, n*100+i)
 			}
 		case err == nil && !isClass && n >= 100 && n <= 999:
-			s.has[n] = true
+			out = append(out, n)
 		default:
-			return nil, &OptionError{"Statuses", "status " + quote(text),
-				"a status has three digits, and a class of statuses is written 2xx", ""}
+			return nil, text.NewProblem("status "+quote(word),
+				"a status has three digits, and a class of statuses is written 2xx", "")
 		}
 	}
-	return s, nil
+	slices.Sort(out)
+	return slices.Compact(out), nil
 }
-
-// Has tells whether the set has a status. false for a number that is no status.
-func (s *Statuses) Has(status int) bool { return status > 0 && status < len(s.has) && s.has[status] }
 
 // problems collects what is wrong with one log.
 type problems struct {

@@ -5,10 +5,12 @@ import (
 	"compress/gzip"
 	"errors"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -305,7 +307,7 @@ func TestOptionsThatDoNotFit(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, err := Read(strings.NewReader(""), "x.log", c.o)
-			var bad *OptionError
+			var bad *text.Problem
 			if !errors.As(err, &bad) || !strings.HasPrefix(err.Error(), c.want) &&
 				!strings.HasSuffix(err.Error(), c.want) {
 				t.Errorf("got %v, want %s", err, c.want)
@@ -505,7 +507,7 @@ func TestStatuses(t *testing.T) {
 	}
 	for status, want := range map[int]bool{200: true, 299: true, 300: false, 304: true, 404: true, 500: false,
 		0: false, -1: false, 1000: false} {
-		if s.Has(status) != want {
+		if slices.Contains(s, status) != want {
 			t.Errorf("%d: got %t", status, !want)
 		}
 	}

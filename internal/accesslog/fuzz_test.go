@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -38,13 +39,13 @@ func FuzzRead(f *testing.F) {
 			}
 		}
 	}
-	f.Fuzz(func(t *testing.T, i uint8, text []byte) {
-		l, err := Read(bytes.NewReader(text), "x", fuzzed(i))
+	f.Fuzz(func(t *testing.T, i uint8, log []byte) {
+		l, err := Read(bytes.NewReader(log), "x", fuzzed(i))
 		if err == nil {
 			sound(t, l)
 			return
 		}
-		var bad *OptionError
+		var bad *text.Problem
 		if errors.As(err, &bad) { // the first line shows that the log cannot have a field
 			return
 		}
@@ -53,8 +54,8 @@ func FuzzRead(f *testing.F) {
 			t.Fatalf("got %v", err)
 		}
 		for _, e := range errs {
-			if e.Line < 1 || e.Line > bytes.Count(text, []byte("\n"))+1 &&
-				!bytes.HasPrefix(text, []byte{0x1f, 0x8b}) || e.What == "" || e.Why == "" {
+			if e.Line < 1 || e.Line > bytes.Count(log, []byte("\n"))+1 &&
+				!bytes.HasPrefix(log, []byte{0x1f, 0x8b}) || e.What == "" || e.Why == "" {
 				t.Fatalf("got %+v", e)
 			}
 		}

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // layout is the form of the lines of a log. There are two: patterns and JSON (object).
@@ -121,13 +123,13 @@ func newTable(names map[string]slot, columns map[string]string) (*table, error) 
 	for _, name := range slices.Sorted(maps.Keys(columns)) {
 		s, known := names[name]
 		if !known {
-			return nil, &OptionError{"Columns", fmt.Sprintf("column %q", name),
-				"this format has " + strings.Join(slices.Sorted(maps.Keys(names)), ", "), ""}
+			return nil, text.NewProblem(fmt.Sprintf("column %q", name),
+				"this format has "+strings.Join(slices.Sorted(maps.Keys(names)), ", "), "")
 		}
 		theirs := columns[name]
 		if other, twice := given[theirs]; twice && names[other] != s {
-			return nil, &OptionError{"Columns", fmt.Sprintf("column %q", theirs),
-				fmt.Sprintf("two names (%s and %s) cannot map to one value", other, name), ""}
+			return nil, text.NewProblem(fmt.Sprintf("column %q", theirs),
+				fmt.Sprintf("two names (%s and %s) cannot map to one value", other, name), "")
 		}
 		given[theirs] = name
 		if s >= slotNanos && s <= slotDuration {

@@ -22,14 +22,13 @@ type Match struct {
 }
 
 // ParseMatch reads FIELD=GLOB or FIELD!=GLOB.
-func ParseMatch(text string) (Match, error) {
-	name, glob, ok := strings.Cut(text, "=")
+func ParseMatch(condition string) (Match, error) {
+	name, glob, ok := strings.Cut(condition, "=")
 	m := Match{Field: name, Glob: glob}
 	m.Field, m.Not = strings.CutSuffix(m.Field, "!")
 	if !ok || m.Field == "" {
-		return Match{}, &OptionError{"Match", "condition " + quote(text),
-			"a field and a pattern are needed",
-			"write path=/api/* or method!=OPTIONS"}
+		return Match{}, text.NewProblem("condition "+quote(condition),
+			"a field and a pattern are needed", "write path=/api/* or method!=OPTIONS")
 	}
 	return m, nil
 }

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // pattern is a log format as a sequence of values with text between them. A value ends at the first
@@ -77,7 +79,7 @@ func (p *patterns) ready(fields []field) error {
 		timed = timed || p.has[s]
 	}
 	if !timed {
-		return &OptionError{"Layout", "the format", "it has no time of a request", p.t.timeMend(p.row)}
+		return text.NewProblem("the format", "it has no time of a request", p.t.timeMend(p.row))
 	}
 	return p.lacks()
 }
@@ -96,8 +98,8 @@ func (p *patterns) add(format string, in *notation) error {
 			return nil
 		}
 		if before == "" && len(one) > 0 {
-			return &OptionError{"Layout", strconv.Quote(name),
-				"nothing separates it from the variable before it", ""}
+			return text.NewProblem(strconv.Quote(name),
+				"nothing separates it from the variable before it", "")
 		}
 		s, ok := p.t.slots[name]
 		if !ok || slices.ContainsFunc(one, func(other piece) bool { return other.slot == s }) {
@@ -146,7 +148,7 @@ func (p *patterns) lacks() error {
 		case f.slot == slotAddress:
 			mend = "write --log-partition X-Forwarded-For, or another field that the log has"
 		}
-		return &OptionError{"Layout", "field " + quote(f.name), why, mend}
+		return text.NewProblem("field "+quote(f.name), why, mend)
 	}
 	return nil
 }
@@ -460,7 +462,7 @@ func (n *notation) next(format string) (before, name, after string, most int, fo
 	}
 	if _, rest, bad := strings.Cut(before, n.sign); bad {
 		return "", "", "", 0, false,
-			&OptionError{"Layout", quote(strings.TrimSpace(n.sign + rest)), n.wrong, ""}
+			text.NewProblem(quote(strings.TrimSpace(n.sign+rest)), n.wrong, "")
 	}
 	if at == nil {
 		return before, "", "", 0, false, nil

@@ -71,13 +71,13 @@ const widest = 3650 * 24 * time.Hour
 // newReader checks the options.
 func newReader(o Options) (*reader, error) {
 	for _, x := range []struct {
-		option, what string
-		d            time.Duration
-	}{{"MaxDuration", "the longest duration", o.MaxDuration}, {"Lag", "a lag", o.Lag},
-		{"WallError", "an error of the clock", o.WallError}, {"Within", "the time to a decision", o.Within}} {
+		what string
+		d    time.Duration
+	}{{"the longest duration", o.MaxDuration}, {"a lag", o.Lag}, {"an error of the clock", o.WallError},
+		{"the time to a decision", o.Within}} {
 		if x.d < 0 || x.d > widest {
-			return nil, &OptionError{x.option, fmt.Sprintf("%s of %s", x.what, x.d),
-				fmt.Sprintf("it may not be negative, and is at most %s", widest), ""}
+			return nil, text.NewProblem(fmt.Sprintf("%s of %s", x.what, x.d),
+				fmt.Sprintf("it may not be negative, and is at most %s", widest), "")
 		}
 	}
 	if o.Outcome == nil {
@@ -89,8 +89,8 @@ func newReader(o Options) (*reader, error) {
 	r.sorter = timeline.NewSorter(r.o.spilled)
 	found, both := row(o.Format, false)
 	if found == nil {
-		return nil, &OptionError{"Format", fmt.Sprintf("format %q", o.Format),
-			fmt.Sprintf("it is one of %v", Formats()), ""}
+		return nil, text.NewProblem(fmt.Sprintf("format %q", o.Format),
+			fmt.Sprintf("it is one of %v", Formats()), "")
 	}
 	if both {
 		return r, nil // the first line says more
@@ -101,12 +101,12 @@ func newReader(o Options) (*reader, error) {
 // begin prepares to read the lines of a server.
 func (r *reader) begin(row *server) error {
 	if r.o.Layout != "" && row.notation == nil {
-		return &OptionError{"Layout", "layout " + quote(r.o.Layout),
-			fmt.Sprintf("the form of %s is fixed", r.o.Format), ""}
+		return text.NewProblem("layout "+quote(r.o.Layout),
+			fmt.Sprintf("the form of %s is fixed", r.o.Format), "")
 	}
 	if len(r.o.Columns) > 0 && !row.inJSON() && !row.closed {
-		return &OptionError{"Columns", "columns", fmt.Sprintf("text of %s has none", r.o.Format),
-			"give the format as --log-format"}
+		return text.NewProblem("columns", fmt.Sprintf("text of %s has none", r.o.Format),
+			"give the format as --log-format")
 	}
 	t, err := newTable(row.names, r.o.Columns)
 	if err != nil {
@@ -152,7 +152,7 @@ func (r *reader) fields() (all []field) {
 }
 
 // readAll reads the lines of a file, which follow the first base lines of the log. It returns how many lines
-// it has. The error is of type timeline.Errors, or an *OptionError.
+// it has. The error is of type timeline.Errors, or a *text.Problem.
 func (r *reader) readAll(in io.Reader, base int) (int, error) {
 	lines := timeline.NewLines(in)
 	r.hygiene.open()
@@ -198,7 +198,7 @@ func (r *reader) readAll(in io.Reader, base int) (int, error) {
 	}
 }
 
-// line reads a line. The error is an *OptionError.
+// line reads a line. The error is a *text.Problem.
 func (r *reader) line(line []byte, number int, ended bool) error {
 	if r.row == nil {
 		if begun, err := r.choose(line, number, ended); err != nil || !begun {

@@ -262,11 +262,7 @@ var ErrNotJSON = errors.New("not a JSON object")
 
 // Error returns file:line: what: why (mend).
 func (e ParseError) Error() string {
-	s := fmt.Sprintf("%s:%d: %s: %s", e.File, e.Line, e.What, e.Why)
-	if e.Mend != "" {
-		s += " (" + e.Mend + ")"
-	}
-	return s
+	return fmt.Sprintf("%s:%d: %s", e.File, e.Line, text.NewProblem(e.What, e.Why, e.Mend))
 }
 
 // Unwrap returns Err.
