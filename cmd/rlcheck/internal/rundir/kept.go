@@ -42,10 +42,11 @@ func (g *Garbage) Seen() {
 	}
 }
 
-// Judging makes the collector run often while a recording is judged that was read: the judge holds whole
-// pieces of a large one.
+// Judging makes the collector run often while a recording is judged that is not small: the judge holds all of
+// it, or whole pieces of a large one.
 func (g *Garbage) Judging() {
-	if g.usual == 0 && g.seen > MostInMemory {
+	const small = 1 << 14
+	if g.usual == 0 && g.seen > small {
 		g.usual = debug.SetGCPercent(GCPercent)
 	}
 }
