@@ -25,8 +25,7 @@ func TestTheLastExperimentCostsMore(t *testing.T) {
 	m := NewModel(r, &timeline.Timeline{}, r.Kind, window)
 	p := &Planner{Models: []*Model{m}, Every: s / 50, Requests: 300, TimeLeft: 230 * s}
 	cost := func(rest time.Duration) float64 {
-		_, cost := p.worth(Experiment{[]Phase{{Rest: rest, Requests: 1, Every: s / 50}}})
-		return cost
+		return p.cost(Experiment{[]Phase{{Rest: rest, Requests: 1, Every: s / 50}}}, 1)
 	}
 	if short, long := cost(100*s), cost(173*s); long < 3*short {
 		t.Errorf("a rest of 100 s costs %g and one of 173 s %g, want three times as much", short, long)

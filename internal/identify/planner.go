@@ -95,7 +95,7 @@ func (p *Planner) spread() []*Model {
 // where none tells anything.
 func (p *Planner) Best() (Experiment, bool) {
 	var out Experiment
-	most, least, alike := 0.0, 0.02, mostAlike
+	most, least, alike, ceiling := 0.0, 0.02, mostAlike, p.mostWorth()
 	if p.alone() { // by chance the same tells more, as no two answers take equally long
 		least, alike = least/10, 3*mostAlike
 	}
@@ -106,9 +106,12 @@ func (p *Planner) Best() (Experiment, bool) {
 		if p.Made[e.Phases[0].Name] >= alike { // the models promise what does not come
 			continue
 		}
-		bits, cost := p.worth(e)
 		again := 1 + float64(p.Made[Family(e)])/4 + 2*float64(p.Made[e.Phases[0].Name])
-		if value := bits / cost / again; bits > least && value > most {
+		if ceiling/p.cost(e, 0)/again <= most {
+			continue
+		}
+		bits, requests := p.worth(e)
+		if value := bits / p.cost(e, requests) / again; bits > least && value > most {
 			out, most = e, value
 		}
 	}

@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -114,7 +115,7 @@ func TestAnExperimentThatIsCutShortIsNotMade(t *testing.T) {
 	e := Experiment{[]Phase{p.volley("", time.Minute, p.Every)}}
 	for left, want := range map[time.Duration]bool{60500 * ms: false, 62 * time.Second: true} {
 		p.TimeLeft = left
-		if _, cost := p.worth(e); (cost != 1) != want { // 1 is what no budget has
+		if cost := p.cost(e, 50); math.IsInf(cost, 1) == want {
 			t.Errorf("with %s left: got cost %v", left, cost)
 		}
 	}

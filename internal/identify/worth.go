@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// worth returns how many bits e is expected to tell, and its cost as a share of the budget. Telling the kind
-// counts several times as much as telling its policies.
-func (p *Planner) worth(e Experiment) (bits, cost float64) {
+// worth returns how many bits e is expected to tell, and how many requests it takes. Telling the kind counts
+// several times as much as telling its policies.
+func (p *Planner) worth(e Experiment) (bits, requests float64) {
 	all, ofKind, weights := map[seen]float64{}, map[*Kind]map[seen]float64{}, map[*Kind]float64{}
-	requests, within := 0.0, 0.0 // within is what the time of a decision leaves open
+	within := 0.0 // what the time of a decision leaves open
 	lates := []time.Duration{0, p.Trip / 2, p.Trip}
 	for _, m := range p.Models {
 		own := map[seen]float64{}
@@ -34,7 +34,23 @@ func (p *Planner) worth(e Experiment) (bits, cost float64) {
 	for _, m := range p.spread() {
 		kindly += entropy(ofKind[m.kind], weights[m.kind])
 	}
-	bits = total - within + kindWorth*(total-kindly)
+	return total - within + kindWorth*(total-kindly), requests
+}
+
+// mostWorth is how many bits any experiment tells at most: which model is right, and of which kind it is.
+func (p *Planner) mostWorth() float64 {
+	const rounding = 1e-6
+	models, kinds := map[*Model]float64{}, map[*Kind]float64{}
+	for _, m := range p.Models {
+		models[m] = m.Weight
+		kinds[m.kind] += m.Weight
+	}
+	return entropy(models, 1) + kindWorth*entropy(kinds, 1) + rounding
+}
+
+// cost is what e costs as a share of the budget where it takes so many requests; infinite where it exceeds
+// the budget.
+func (p *Planner) cost(e Experiment, requests float64) float64 {
 	var lasts, volleys time.Duration
 	for _, phase := range e.Phases {
 		all := time.Duration(phase.Requests) * phase.Every
@@ -45,16 +61,16 @@ func (p *Planner) worth(e Experiment) (bits, cost float64) {
 		}
 	}
 	if requests > float64(p.Requests) || lasts+volleys > p.TimeLeft {
-		return 0, 1
+		return math.Inf(1)
 	}
-	cost = requests/float64(p.Requests) + float64(lasts)/float64(p.TimeLeft)
+	cost := requests/float64(p.Requests) + float64(lasts)/float64(p.TimeLeft)
 	if 2*lasts > p.TimeLeft { // nothing that it tells could be followed up
 		cost *= lastWorth
 	}
 	if p.Far && p.alone() { // planning costs little there
-		return bits, cost + 0.01
+		return cost + 0.01
 	}
-	return bits, cost + 0.05
+	return cost + 0.05
 }
 
 // lastWorth is how many times as much an experiment costs after which no other of its length fits.
