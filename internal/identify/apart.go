@@ -18,14 +18,13 @@ func (x *search) apart(ctx context.Context, res *Result) *Found {
 	if !can || x.o.Alike || res.Timeline.Counts().Denied == 0 {
 		return nil
 	}
-	return Find(ctx, asker, x.quota(), ClientsBudget{
-		Requests: x.o.MaxRequests - len(x.tl.Observations), Every: x.pace.every, Trip: x.trip(),
-		Until: x.o.MaxTime})
+	return Find(ctx, asker, x.quota(), Budget{MaxRequests: x.o.MaxRequests - len(x.tl.Observations),
+		Every: x.pace.every, MaxTime: x.o.MaxTime})
 }
 
 // quota is what other clients need to know about the limit.
 func (x *search) quota() Limit {
-	out, least, whole := Limit{Explains: x.explainsClient}, int64(0), time.Duration(0)
+	out, least, whole := Limit{Trip: x.trip(), Explains: x.explainsClient}, int64(0), time.Duration(0)
 	for i, r := range x.regions {
 		h, comesBack := r.Hull(), 0.0 // units between two requests
 		if r.Kind.Paced {

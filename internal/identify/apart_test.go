@@ -10,7 +10,6 @@ import (
 
 // asking is a Sender that can ask as other clients. It sends nothing.
 type asking struct {
-	Sender
 	ClientsAsker
 }
 

@@ -75,7 +75,7 @@ type piped struct {
 func (p piped) RemoteAddr() net.Addr { return from(p.client) }
 
 // told is what Find finds out about the clients of a handler that keeps limit.
-func told(t *testing.T, h http.Handler, limit string, b ClientsBudget,
+func told(t *testing.T, h http.Handler, limit string, b Budget,
 	as func(*Endpoint)) (out *Found) {
 	t.Helper()
 	known := endpointKnown(declared(t, limit), b)
@@ -97,8 +97,8 @@ func told(t *testing.T, h http.Handler, limit string, b ClientsBudget,
 		close(p.done)
 		_ = server.Close()
 	})
-	if n := len(out.Timeline.Observations); n > b.Requests {
-		t.Errorf("%d requests were sent, of at most %d", n, b.Requests)
+	if n := len(out.Timeline.Observations); n > b.MaxRequests {
+		t.Errorf("%d requests were sent, of at most %d", n, b.MaxRequests)
 	}
 	for i, obs := range out.Timeline.Observations {
 		if i > 0 && obs.Sent-out.Timeline.Observations[i-1].Sent < b.Every {
@@ -121,7 +121,7 @@ func statuses(status int) timeline.Outcome {
 }
 
 // endpointKnown is what an identification would know about a limit of one policy.
-func endpointKnown(l spec.Limit, b ClientsBudget) Limit {
+func endpointKnown(l spec.Limit, b Budget) Limit {
 	p := l[0]
 	out := Limit{Quota: p.Full(), Spends: int(p.Full()) + 3, Recovery: p.Recovery() * 21 / 20}
 	if !p.Windowed() && p.Algorithm == spec.TokenBucket { // units come back while they are used
@@ -159,7 +159,7 @@ const (
 	unlimited, notShown = Unlimited, NotShown
 )
 
-var plenty = ClientsBudget{Requests: 1000, Every: 10 * time.Millisecond, Until: 10 * time.Minute}
+var plenty = Budget{MaxRequests: 1000, Every: 10 * time.Millisecond, MaxTime: 10 * time.Minute}
 
 // usual is what tells clients of the embedded target apart, whatever its limit.
 var usual = []string{"header X-Api-Key", "address"}
@@ -342,14 +342,14 @@ func TestAKeyAndItsSpellings(t *testing.T) {
 // The budget is kept, and the reason is given for what was not asked.
 func TestClientsKeepTheBudget(t *testing.T) {
 	const limit = "fixed-window,rate=5/1s,align=first"
-	for _, b := range []ClientsBudget{
-		{Requests: 10, Every: time.Millisecond, Until: time.Hour},
-		{Requests: 60, Every: 20 * time.Millisecond, Until: time.Hour},
-		{Requests: 1000, Every: time.Millisecond, Until: 500 * time.Millisecond},
-		{Requests: 1000, Every: time.Millisecond, Until: 5 * time.Second},
+	for _, b := range []Budget{
+		{MaxRequests: 10, Every: time.Millisecond, MaxTime: time.Hour},
+		{MaxRequests: 60, Every: 20 * time.Millisecond, MaxTime: time.Hour},
+		{MaxRequests: 1000, Every: time.Millisecond, MaxTime: 500 * time.Millisecond},
+		{MaxRequests: 1000, Every: time.Millisecond, MaxTime: 5 * time.Second},
 	} {
 		got := told(t, served(t, limit, ""), limit, b, nil)
-		if end := got.Timeline.End(); end > b.Until {
+		if end := got.Timeline.End(); end > b.MaxTime {
 			t.Errorf("%+v: took %s", b, end)
 		}
 		if !strings.Contains(strings.Join(got.Lines(), "\n"), "of the budget are left") {

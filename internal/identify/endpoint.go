@@ -73,7 +73,14 @@ func (e *Endpoint) Send(ctx context.Context, p Phase) ([]timeline.Observation, e
 			Partition: e.Partition,
 			Phase:     p.Name, At: time.Duration(i) * p.Every, Cost: 1})
 	}
-	return e.record(ctx, plan, e.paced(p), p.Until)
+	if e.Polite && !e.mute {
+		p.Denials = 1
+	}
+	most := max(1, p.AtOnce)
+	if p.AtOnce == 0 && p.Every > 0 { // as many as fit into the time of an answer
+		most += int(e.trip / p.Every)
+	}
+	return e.record(ctx, plan, e.paced([]Phase{p}, most), p.Until)
 }
 
 // record sends a plan until a time since the start of the recording (0: all of it), and waits for the
@@ -116,53 +123,11 @@ func (e *Endpoint) silent(ctx context.Context, rest time.Duration) bool {
 	}
 }
 
-// paced returns the options of a phase. As many requests are under way as fit into the time of an answer.
-// That is one if answers come before the next request, so a stall does not release several at once. The phase
-// ends with its last denial, if polite with the first, and after MostLost errors in a row.
-func (e *Endpoint) paced(p Phase) load.Options {
-	if e.Polite && !e.mute {
-		p.Denials = 1
-	}
-	most := 1
-	if p.AtOnce > 0 {
-		most = p.AtOnce
-	} else if p.Every > 0 {
-		most += int(e.trip / p.Every)
-	}
-	free, admitted, denied, failed := make(chan struct{}, most), 0, 0, 0
-	for range most {
-		free <- struct{}{}
-	}
-	var mu sync.Mutex
-	o := e.round(&mu, free, func(out timeline.Outcome) {
-		switch out {
-		case timeline.Denied:
-			denied, failed = denied+1, 0
-		case timeline.Allowed:
-			admitted, failed = admitted+1, 0
-		default:
-			failed++
-		}
-	})
-	o.Next = func() bool {
-		lost := 0
-		select {
-		case <-free:
-		case <-time.After(lostAfter):
-			lost = 1
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		failed += lost
-		return !p.Over(admitted, denied) && failed < MostLost
-	}
-	return o
-}
-
-// round returns the options of the next round. Each outcome goes to seen under mu, and then to answered.
-// Progress counts all rounds together.
-func (e *Endpoint) round(mu *sync.Mutex, answered chan<- struct{}, seen func(timeline.Outcome)) load.Options {
-	o := e.Load
+// paced returns the options of some phases, of which most requests are under way at once. That is one if
+// answers come before the next request, so a stall does not release several at once. A phase ends with its
+// last denial, and after MostLost errors in a row. Progress counts all recordings together.
+func (e *Endpoint) paced(phases []Phase, most int) load.Options {
+	o, free := e.Load, make(chan struct{}, most)
 	e.before, e.last = sum(e.last, e.before), load.Progress{}
 	if o.Progress != nil {
 		o.Progress = func(p load.Progress) {
@@ -173,16 +138,51 @@ func (e *Endpoint) round(mu *sync.Mutex, answered chan<- struct{}, seen func(tim
 	if e.phases++; o.PastCaches != "" {
 		o.PastCaches = fmt.Sprintf("%s-%d", o.PastCaches, e.phases)
 	}
+	answered := func() {
+		select {
+		case free <- struct{}{}:
+		default:
+		}
+	}
+	for range most {
+		answered()
+	}
+	var mu sync.Mutex
+	at, asked, admitted, denied, failed := 0, 0, 0, 0, 0
 	o.Classify = func(status int) timeline.Outcome {
 		out := e.Load.Classify(status)
 		mu.Lock()
 		defer mu.Unlock()
-		seen(out)
-		select {
-		case answered <- struct{}{}:
+		switch out {
+		case timeline.Denied:
+			denied, failed = denied+1, 0
+		case timeline.Allowed:
+			admitted, failed = admitted+1, 0
 		default:
+			failed++
 		}
+		answered()
 		return out
+	}
+	o.Next = func() bool {
+		lost := 0
+		select {
+		case <-free:
+		case <-time.After(lostAfter):
+			lost = 1
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		if asked == phases[at].Requests { // all of the phase were sent and answered
+			at, asked, admitted, denied, failed = at+1, 0, 0, 0, 0
+		}
+		asked, failed = asked+1, failed+lost
+		if !phases[at].Over(admitted, denied) && failed < MostLost {
+			return true
+		}
+		at, asked, admitted, denied, failed = at+1, 0, 0, 0, 0
+		answered()
+		return false
 	}
 	return o
 }

@@ -82,7 +82,7 @@ func TestThePhaseEndsWithTheTime(t *testing.T) {
 			if now := l.Now(); err != nil || len(all) != 2 || now > 20*time.Second {
 				t.Errorf("%d requests took %s, %v, want 2 within 20s", len(all), now, err)
 			}
-			turns := []Turn{{Name: "seldom", Requests: 4, Every: 12 * time.Second}}
+			turns := []Phase{{Name: "seldom", Requests: 4, Every: 12 * time.Second}}
 			all, err = l.Turns(t.Context(), 0, 40*time.Second, turns)
 			if now := l.Now(); err != nil || len(all) != 1 || now > 40*time.Second {
 				t.Errorf("%d requests of a round took until %s, %v, want 1 within 40s", len(all), now, err)
@@ -106,7 +106,7 @@ func TestProgressIsThatOfAllRounds(t *testing.T) {
 		l.Load.Progress = func(p load.Progress) { got = p }
 		for range 2 {
 			_, _ = l.Send(t.Context(), Phase{Name: "fill", Requests: 4, Every: time.Second})
-			_, _ = l.Turns(t.Context(), 0, time.Hour, []Turn{
+			_, _ = l.Turns(t.Context(), 0, time.Hour, []Phase{
 				{Name: "fill", Requests: 2, Every: time.Second},
 				{Name: "other", Requests: 3, Every: time.Second}})
 		}

@@ -21,19 +21,12 @@ type Limit struct {
 	Quota int64
 	// Spends is how many requests, one after the other, use up the quota.
 	Spends int
-	// Recovery is the silence after which the whole quota is back.
-	Recovery time.Duration
+	// Recovery is the silence after which the whole quota is back. Trip is the time from a request to its
+	// answer.
+	Recovery, Trip time.Duration
 	// Explains tells whether the limit may have admitted (result.UpperBound) or denied (result.LowerBound)
 	// as many requests of one client as a recording has.
 	Explains func(tl *timeline.Timeline, side result.Conformance) bool
-}
-
-// ClientsBudget is what the rounds may use.
-type ClientsBudget struct {
-	// At most Requests are sent, at least Every apart, none after Until. Trip is the time from a request to
-	// its answer.
-	Requests           int
-	Every, Trip, Until time.Duration
 }
 
 // mostErrors is how many answers may be errors before nothing more is asked.
@@ -43,7 +36,7 @@ const mostErrors = 3
 type finder struct {
 	ClientsAsker
 	limit  Limit
-	budget ClientsBudget
+	budget Budget
 	out    *Found
 	ways   []Way
 	rows   map[string]result.Comparison
@@ -52,7 +45,7 @@ type finder struct {
 }
 
 // Find finds out what tells clients apart. It sends nothing where l is unfit.
-func Find(ctx context.Context, a ClientsAsker, l Limit, b ClientsBudget) *Found {
+func Find(ctx context.Context, a ClientsAsker, l Limit, b Budget) *Found {
 	f := &finder{ClientsAsker: a, limit: l, budget: b, ways: a.Ways(), rows: map[string]result.Comparison{},
 		out: &Found{Stopped: l.Unfit, Timeline: &timeline.Timeline{}}}
 	if ctx.Err() != nil {
@@ -153,14 +146,14 @@ func (f *finder) together(ctx context.Context, batch []Way) []Way {
 	if len(batch) == 0 {
 		return nil
 	}
-	turns := []Turn{f.spend()}
+	turns := []Phase{f.spend()}
 	for i := range 2 * len(batch) { // the second time in reverse order
 		w := &batch[min(i, 2*len(batch)-1-i)]
 		turns = append(turns, f.once(w, ""), f.once(nil, ""))
 	}
 	spent := newRound(f.send(ctx, turns))
 	var denied, later []Way
-	var again []Turn
+	var again []Phase
 	for _, w := range batch {
 		switch own := spent.other[w.ID]; {
 		case answered(own, timeline.Unknown) == len(own) && len(own) > 0:
@@ -197,7 +190,7 @@ func (f *finder) alone(ctx context.Context, w Way) {
 	some.Requests = max(1, int(f.limit.Quota)/3)
 	more.Requests = max(1, min(int(f.limit.Quota)+2, f.left()-f.limit.Spends-some.Requests-1))
 	more.Denials = 2
-	turns := []Turn{some, f.spend(), more, still}
+	turns := []Phase{some, f.spend(), more, still}
 	if w.ID == Connection { // still would open a new one
 		turns = turns[:3]
 	}
@@ -208,8 +201,8 @@ func (f *finder) alone(ctx context.Context, w Way) {
 }
 
 // once is one request of the client that differs in w; nil: of the plain client.
-func (f *finder) once(w *Way, when string) Turn {
-	t := Turn{Name: phasePrefix + "plain", Requests: 1, Every: f.budget.Every, Way: w}
+func (f *finder) once(w *Way, when string) Phase {
+	t := Phase{Name: phasePrefix + "plain", Requests: 1, Every: f.budget.Every, Way: w}
 	if w != nil {
 		t.Name = phasePrefix + when + w.ID
 	}
@@ -217,33 +210,33 @@ func (f *finder) once(w *Way, when string) Turn {
 }
 
 // spend uses up the quota as the plain client, until two requests are denied.
-func (f *finder) spend() Turn {
-	return Turn{Name: phasePrefix + "quota", Requests: f.limit.Spends, Every: f.budget.Every, Denials: 2}
+func (f *finder) spend() Phase {
+	return Phase{Name: phasePrefix + "quota", Requests: f.limit.Spends, Every: f.budget.Every, Denials: 2}
 }
 
 // left is how many requests may still be sent.
-func (f *finder) left() int { return f.budget.Requests - len(f.out.Timeline.Observations) }
+func (f *finder) left() int { return f.budget.MaxRequests - len(f.out.Timeline.Observations) }
 
 // send sends a round after the silence in which the whole quota comes back. It sends nothing that exceeds the
 // budget. Stopped says why it did not, or why no other round follows.
-func (f *finder) send(ctx context.Context, turns []Turn) []timeline.Observation {
+func (f *finder) send(ctx context.Context, turns []Phase) []timeline.Observation {
 	b, n := f.budget, 0
 	for _, t := range turns {
 		n += t.Requests
 	}
-	rest := max(f.limit.Recovery+b.Trip, f.Wait())
+	rest := max(f.limit.Recovery+f.limit.Trip, f.Wait())
 	switch {
 	case n > f.left():
 		f.out.Stopped = fmt.Sprintf("it takes %s, and %d of the budget are left",
 			text.Plural(n, "request"), f.left())
-	case f.Now()+rest+time.Duration(n)*max(b.Every, b.Trip) > b.Until:
+	case f.Now()+rest+time.Duration(n)*max(b.Every, f.limit.Trip) > b.MaxTime:
 		f.out.Stopped = fmt.Sprintf("it takes a rest of %s, and %s of the budget are left",
-			text.Brief(rest), text.Brief(max(0, b.Until-f.Now())))
+			text.Brief(rest), text.Brief(max(0, b.MaxTime-f.Now())))
 	}
 	if f.out.Stopped != "" {
 		return nil
 	}
-	seen, err := f.Turns(ctx, rest, b.Until, turns)
+	seen, err := f.Turns(ctx, rest, b.MaxTime, turns)
 	f.keep(seen)
 	switch {
 	case err != nil:

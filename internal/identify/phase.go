@@ -18,6 +18,8 @@ type Phase struct {
 	// AtOnce is how many requests may be under way at once; the next one waits for an answer then. 0: as many
 	// as fit into the time of an answer.
 	AtOnce int
+	// Way is what the client differs in; nil for the plain client.
+	Way *Way
 }
 
 // Over tells whether a phase ends after these outcomes.

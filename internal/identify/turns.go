@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"maps"
-	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load"
@@ -32,11 +31,11 @@ const plainSource = "127.71.0.8"
 
 // Turns sends a round as one recording, so consecutive turns with one wire name share connections.
 func (e *Endpoint) Turns(ctx context.Context, rest, until time.Duration,
-	turns []Turn) ([]timeline.Observation, error) {
+	turns []Phase) ([]timeline.Observation, error) {
 	if e.Now(); !e.silent(ctx, rest) { // the first phase starts the recording
 		return nil, nil
 	}
-	o, plan, n := e.taking(turns), &timeline.Schedule{}, 0
+	o, plan, n := e.paced(turns, 1), &timeline.Schedule{}, 0
 	plain := e.plain(turns, &o)
 	o.Keys = maps.Clone(o.Keys)
 	if o.Keys == nil {
@@ -64,7 +63,7 @@ func (e *Endpoint) Turns(ctx context.Context, rest, until time.Duration,
 }
 
 // plain returns the wire name of the plain client: an address if some turn has another address.
-func (e *Endpoint) plain(turns []Turn, o *load.Options) string {
+func (e *Endpoint) plain(turns []Phase, o *load.Options) string {
 	if o.Partition.Kind == "address" {
 		return plainSource
 	}
@@ -75,37 +74,4 @@ func (e *Endpoint) plain(turns []Turn, o *load.Options) string {
 		}
 	}
 	return e.Partition
-}
-
-// taking returns the options of a round: one request at a time, and a turn ends after its denials.
-func (e *Endpoint) taking(turns []Turn) load.Options {
-	var mu sync.Mutex
-	at, asked, denied := 0, 0, 0
-	answered := make(chan struct{}, 1)
-	o := e.round(&mu, answered, func(out timeline.Outcome) {
-		if out == timeline.Denied {
-			denied++
-		}
-	})
-	o.Next = func() bool {
-		mu.Lock()
-		if asked == turns[at].Requests { // all of the turn were sent and answered
-			at, asked, denied = at+1, 0, 0
-		}
-		first := asked == 0
-		asked++
-		mu.Unlock()
-		select {
-		case <-answered:
-		case <-time.After(map[bool]time.Duration{false: lostAfter}[first]):
-		}
-		mu.Lock()
-		defer mu.Unlock()
-		over := turns[at].Denials > 0 && denied >= turns[at].Denials
-		if over {
-			at, asked, denied = at+1, 0, 0
-		}
-		return !over
-	}
-	return o
 }

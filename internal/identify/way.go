@@ -41,29 +41,13 @@ const NoKey = "none"
 // Side is the partition of the other client, where plain is that of the plain client.
 func (w *Way) Side(plain string) string { return timeline.OtherSide(plain + "-" + w.ID) }
 
-// Turn is a part of a round: requests of one client, each after the answer to the previous one.
-type Turn struct {
-	// Name is the name of the phase. Requests are sent Every apart, until Denials are denied; 0: all are
-	// sent.
-	Name     string
-	Requests int
-	Every    time.Duration
-	Denials  int
-	// Way is what the client differs in; nil for the plain client.
-	Way *Way
-}
-
-// ClientsAsker sends requests as clients that differ from the plain client. Times count from its first
-// request.
+// ClientsAsker is a Sender that sends requests as clients that differ from the plain client, too.
 type ClientsAsker interface {
-	Now() time.Duration
-	// Wait is how long nothing must be sent from now on, because a denial asked for it.
-	Wait() time.Duration
-	// Header is what is known about the clocks.
-	Header() timeline.Header
+	Sender
 	// Ways returns the ways in which clients can differ, in the order to ask about them.
 	Ways() []Way
-	// Turns rests, and then sends the turns one after the other, none later than until. Requests of the other
-	// client have the partition of Way.Side. The observations ascend by Sent.
-	Turns(ctx context.Context, rest, until time.Duration, turns []Turn) ([]timeline.Observation, error)
+	// Turns rests, and then sends phases one after the other, none later than until, each request after the
+	// answer to the previous one. Requests of the other client have the partition of Way.Side. The
+	// observations ascend by Sent.
+	Turns(ctx context.Context, rest, until time.Duration, turns []Phase) ([]timeline.Observation, error)
 }
