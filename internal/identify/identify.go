@@ -424,10 +424,16 @@ func (x *search) planner(doubtful bool) *Planner {
 
 // trip is the median time from a request to its answer, without waiting in a queue.
 func (w *wire) trip() time.Duration {
-	all := Trips(w.shown(), timeline.Allowed, timeline.Denied, timeline.Unknown)
+	all := []time.Duration{}
+	for o := range w.shown().All() {
+		if o.Answered {
+			all = append(all, o.FirstByte-o.Sent)
+		}
+	}
 	if len(all) == 0 {
 		return 0
 	}
+	slices.Sort(all)
 	return all[len(all)/2]
 }
 

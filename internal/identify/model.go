@@ -33,21 +33,34 @@ func NewModel(r *Region, tl *timeline.Timeline, part *Kind, b Box) *Model {
 			limit[i] = placed(tl, limit, i)
 		}
 	}
+	m := modelOf(r.Kind, limit)
+	if m != nil {
+		m.point, m.around = b, r.Hull()
+		m.learn(tl, 0, len(tl.Observations))
+	}
+	return m
+}
+
+// modelOf returns the model of a limit of a kind before the first request; nil where there is none.
+func modelOf(k *Kind, limit spec.Limit) *Model {
 	l, err := reference.NewLimit(limit)
 	if err != nil {
 		return nil
 	}
-	m := &Model{kind: r.Kind, point: b, around: r.Hull(), Limiter: l, State: l.Init()}
-	at := time.Duration(0)
-	for i := range tl.Observations {
+	return &Model{kind: k, Limiter: l, State: l.Init()}
+}
+
+// learn brings m to the end of a recording, or until it missed more than most outcomes, each give or take
+// slack.
+func (m *Model) learn(tl *timeline.Timeline, slack time.Duration, most int) {
+	at, half := time.Duration(0), time.Duration(0)
+	for i := 0; i < len(tl.Observations) && m.Missed <= most; i++ {
 		o := &tl.Observations[i]
-		half := time.Duration(0)
-		if o.Answered {
+		if half = 0; o.Answered {
 			half = (o.FirstByte - o.Sent) / 2
 		}
-		at = m.follow(max(at, o.Sent+half), half, o.Outcome)
+		at = m.follow(max(at, o.Sent+half), half+slack, o.Outcome)
 	}
-	return m
 }
 
 // follow brings m past a request that was decided at an instant, give or take slack, and returns the instant.

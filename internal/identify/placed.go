@@ -4,7 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -37,19 +36,10 @@ func placed(tl *timeline.Timeline, limit spec.Limit, i int) spec.Policy {
 // missed counts the outcomes of a recording that a limit would not have produced, not even a moment earlier
 // or later; at most most+1.
 func missed(tl *timeline.Timeline, l spec.Limit, most int) int {
-	limiter, err := reference.NewLimit(l)
-	if err != nil {
+	m := modelOf(&Kind{Base: l[0]}, l)
+	if m == nil {
 		return most + 1
 	}
-	m, at := &Model{kind: &Kind{Base: l[0]}, Limiter: limiter, State: limiter.Init()}, time.Duration(0)
-	for i := range tl.Observations {
-		o, half := &tl.Observations[i], time.Duration(0)
-		if o.Answered {
-			half = (o.FirstByte - o.Sent) / 2
-		}
-		if at = m.follow(max(at, o.Sent+half), half+time.Millisecond, o.Outcome); m.Missed > most {
-			break
-		}
-	}
+	m.learn(tl, time.Millisecond, most)
 	return m.Missed
 }

@@ -29,17 +29,6 @@ func Slowest(tl *timeline.Timeline) (out time.Duration) {
 	return out
 }
 
-// Trips are the times from requests with given outcomes to their answers, ascending.
-func Trips(tl *timeline.Timeline, of ...timeline.Outcome) (out []time.Duration) {
-	for i := range tl.Observations {
-		if o := &tl.Observations[i]; o.Answered && slices.Contains(of, o.Outcome) {
-			out = append(out, o.FirstByte-o.Sent)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // Unqueued is how long an answer takes that waits in no queue: as long as the slowest denial, or a bit longer
 // than the fastest answer.
 func Unqueued(tl *timeline.Timeline) time.Duration {
