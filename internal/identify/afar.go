@@ -141,6 +141,7 @@ func (w *wire) blur() time.Duration {
 // coarse tells whether regions are one class with one quota, whose time is open by no more than round trips
 // leave.
 func (x *search) coarse(regions []*Region) bool {
+	const widest = 1.25 // the ratio between the ends of a time
 	blur := x.blur()
 	return blur > 0 && x.alike(regions, func(r *Region) bool {
 		h := r.Hull()
@@ -148,6 +149,6 @@ func (x *search) coarse(regions []*Region) bool {
 		if r.Kind.Paced {
 			open *= time.Duration(h.Q2)
 		}
-		return h.Q1 == h.Q2 && open <= blur && float64(h.T2) <= float64(h.T1)*Coarsest
+		return h.Q1 == h.Q2 && open <= blur && float64(h.T2) <= float64(h.T1)*widest
 	})
 }

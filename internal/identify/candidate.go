@@ -28,30 +28,20 @@ type Candidate struct {
 	Round bool
 }
 
-// Worth says what was measured of c.
+// Worth says between which numbers the measurement leaves c.
 func (c Candidate) Worth() string {
-	p := c.Limit[0]
-	if p.InFlight() {
-		return units(c.Measured.Burst) + " in flight at once"
+	p, m := c.Limit[0], c.Measured
+	switch quota := fmt.Sprintf("measured %.6g..%.6g", m.Burst.Lo, m.Burst.Hi); {
+	case p.InFlight():
+		return fmt.Sprintf("%.6g..%.6g in flight at once", m.Burst.Lo, m.Burst.Hi)
+	case c.Stated:
+		return quota + "; its window is told, not measured: at least " + text.Brief(c.shortest())
+	case p.HasWindow():
+		return quota + ", " + times(c.Least, c.Most)
+	default:
+		return fmt.Sprintf("%s, %s..%s/s", quota, text.PerSecond(m.Rate.Lo, false),
+			text.PerSecond(m.Rate.Hi, true))
 	}
-	if c.Stated {
-		return fmt.Sprintf("quota %s; its window is told, not measured: at least %s", units(c.Measured.Burst),
-			text.Brief(c.shortest()))
-	}
-	s := fmt.Sprintf("quota %s, ", units(c.Measured.Burst))
-	if p.HasWindow() {
-		return s + fmt.Sprintf("window %s..%s", text.Brief(c.Least), text.Brief(c.Most))
-	}
-	return s + fmt.Sprintf("rate %s..%s/s", text.PerSecond(c.Measured.Rate.Lo, false),
-		text.PerSecond(c.Measured.Rate.Hi, true))
-}
-
-// units prints how many units are left: one number where it is known.
-func units(i result.Interval) string {
-	if i.LoSet && i.HiSet && i.Lo == i.Hi {
-		return fmt.Sprintf("%.6g", i.Lo)
-	}
-	return i.String()
 }
 
 // shortest is the shortest window that c may have, or the shortest time in which its bucket may fill.
@@ -77,6 +67,3 @@ func (s *Sharper) Sentence() string {
 		"roundest time that is left; about %s in %s would narrow it", text.Brief(s.Trip),
 		text.Plural(s.Requests, "more request"), text.Brief(s.Time))
 }
-
-// Coarsest is the largest ratio between the ends of a time with which a limit is named from far away.
-const Coarsest = 1.25

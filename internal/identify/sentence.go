@@ -19,27 +19,10 @@ func (c Candidate) Sentence() string {
 	if c.Cost > 1 {
 		s += fmt.Sprintf(", of which each request costs %d", c.Cost)
 	}
-	return s + c.margin()
-}
-
-// margin says between which numbers the measurement leaves c.
-func (c Candidate) margin() string {
-	p := c.Limit[0]
-	switch {
-	case p.InFlight():
-		return ""
-	case c.Stated:
-		return fmt.Sprintf("; measured %s, and the time is what answers state", interval(c))
-	case p.HasWindow():
-		return fmt.Sprintf("; measured %s, %s", interval(c), times(c.Least, c.Most))
+	if c.Limit[0].InFlight() {
+		return s
 	}
-	return fmt.Sprintf("; measured %s, %s..%s/s", interval(c), text.PerSecond(c.Measured.Rate.Lo, false),
-		text.PerSecond(c.Measured.Rate.Hi, true))
-}
-
-// interval prints the quotas that are left.
-func interval(c Candidate) string {
-	return fmt.Sprintf("%.6g..%.6g", c.Measured.Burst.Lo, c.Measured.Burst.Hi)
+	return s + "; " + c.Worth()
 }
 
 // times prints the times from least to most, with one unit if both have it: 4.98..5.02 s.

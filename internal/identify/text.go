@@ -2,7 +2,6 @@ package identify
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -52,8 +51,8 @@ func (r *Result) Text(a About) string {
 		line("  %s does not explain it; the nearest such limit is %s", c.Text, c.Limit)
 		line("    %s", c.Against)
 	}
-	if class := r.alike(); len(class) > 1 {
-		line("  cannot be told apart from outside: %s", words(class))
+	if len(r.Found) > 0 && len(r.Found[0].Class) > 1 {
+		line("  cannot be told apart from outside: %s", words(r.Found[0].Class))
 	}
 	if len(r.Out) > 0 && r.Verdict != None {
 		line("  asked, and out: %s", strings.Join(r.Out, "; "))
@@ -87,14 +86,6 @@ func (r *Result) Text(a About) string {
 	return b.String() + r.ending(a)
 }
 
-// alike are the algorithms that no request tells apart from the first limit that stands.
-func (r *Result) alike() []spec.Algorithm {
-	if len(r.Found) == 0 {
-		return nil
-	}
-	return r.Found[0].Class
-}
-
 // open returns the lines on what stands, where nothing is named.
 func (r *Result) open() []string {
 	if len(r.Found) == 0 {
@@ -104,8 +95,7 @@ func (r *Result) open() []string {
 	if n := len(r.Found) - 1 + len(r.Wide); n > 0 {
 		s += fmt.Sprintf("; not excluded: %s", text.Plural(n, "other kind"))
 	}
-	out := append([]string{s + ".", "  why: " + r.Stopped}, r.known()...)
-	width := 0
+	out, width := []string{s + ".", "  why: " + r.Stopped}, 0
 	for _, c := range r.Found {
 		width = max(width, min(len(c.Limit.String()), widest))
 	}
@@ -114,18 +104,6 @@ func (r *Result) open() []string {
 		out = append(out, fmt.Sprintf("    %-*s  %s", width, c.Limit, c.Worth()))
 	}
 	return append(out, r.wide()...)
-}
-
-// known says which of the quota, the rate and the kind are known.
-func (r *Result) known() (out []string) {
-	known, unknown := r.measured()
-	if len(known) > 0 {
-		out = append(out, "  known, if it is one of these: "+strings.Join(known, ", "))
-	}
-	if len(unknown) > 0 {
-		out = append(out, "  open: "+strings.Join(unknown, ", "))
-	}
-	return out
 }
 
 // wide says of which kinds hardly anything was measured.
@@ -138,54 +116,6 @@ func (r *Result) wide() []string {
 
 // widest is the widest SPEC that shifts the column of what was measured.
 const widest = 60
-
-// measured says which of the quota, the rate and the kind are known, and which are not.
-func (r *Result) measured() (known, unknown []string) {
-	burst, rate := r.Found[0].Measured.Burst, r.Found[0].Measured.Rate
-	for _, c := range r.Found {
-		burst.Lo, burst.Hi = min(burst.Lo, c.Measured.Burst.Lo), max(burst.Hi, c.Measured.Burst.Hi)
-		if c.Measured.Rate.HiSet {
-			rate.Lo, rate.Hi = min(rate.Lo, c.Measured.Rate.Lo), max(rate.Hi, c.Measured.Rate.Hi)
-		}
-	}
-	if len(r.Found) > 1 {
-		unknown = append(unknown, r.which())
-	}
-	if quota := "quota " + units(burst); burst.Lo == burst.Hi {
-		known = append(known, quota)
-	} else {
-		unknown = append(unknown, quota)
-	}
-	text := fmt.Sprintf("rate %s..%s/s", text.PerSecond(rate.Lo, false),
-		text.PerSecond(rate.Hi, true))
-	switch {
-	case !rate.HiSet:
-	case rate.Hi <= rate.Lo*Coarsest:
-		known = append(known, text)
-	default:
-		unknown = append(unknown, text)
-	}
-	return known, unknown
-}
-
-// which says what is not known of the kinds that are left.
-func (r *Result) which() string {
-	alike := func(same func(p *spec.Policy)) bool {
-		text := func(c Candidate) string {
-			p := c.Limit[0]
-			same(&p)
-			return p.String()
-		}
-		return !slices.ContainsFunc(r.Found, func(c Candidate) bool {
-			return len(c.Limit) > 1 || text(c) != text(r.Found[0])
-		})
-	}
-	switch {
-	case alike(func(p *spec.Policy) { p.Rounding = "" }):
-		return "how it rounds"
-	}
-	return fmt.Sprintf("which of %d kinds it is", len(r.Found))
-}
 
 // ending returns the lines on what was used and what comes next.
 func (r *Result) ending(a About) string {
