@@ -38,12 +38,11 @@ func Told(tl *timeline.Timeline) []string {
 			out = append(out, fmt.Sprintf("retry-after: %.40q", v))
 		}
 	}
-	denied := func(o timeline.Observation) bool { return o.Outcome == timeline.Denied }
 	if len(tl.Observations) > 0 {
 		add(&tl.Observations[0])
 	}
-	if i := slices.IndexFunc(tl.Observations, denied); i > 0 {
-		add(&tl.Observations[i])
+	if o := firstDenied(tl); o != nil {
+		add(o)
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -69,11 +68,13 @@ func ToldWait(o *timeline.Observation, started time.Time) (time.Duration, bool) 
 // Otherwise the window is the longest that the denial states; 0 for none.
 func ToldLimit(tl *timeline.Timeline, cost, least, quota, most int64, paced bool) (int64, time.Duration) {
 	var longest time.Duration
-	for _, q := range toldQuotas(tl, cost) {
-		if q.HasLimit && q.Limit >= least && q.Limit <= most && q.Window > 0 {
-			return q.Limit, q.Window
+	if denied := firstDenied(tl); denied != nil {
+		for _, q := range stated(denied, tl, cost) {
+			if q.HasLimit && q.Limit >= least && q.Limit <= most && q.Window > 0 {
+				return q.Limit, q.Window
+			}
+			longest = max(longest, q.Window)
 		}
-		longest = max(longest, q.Window)
 	}
 	if q, window := toldAnew(tl, cost); longest == 0 && !paced && q >= least && q <= most {
 		return q, window
@@ -96,7 +97,7 @@ func toldAnew(tl *timeline.Timeline, cost int64) (int64, time.Duration) {
 			at = date
 		}
 	}
-	for _, q := range stated(o, at, cost) {
+	for _, q := range statedAt(o, at, cost) {
 		if q.HasLimit && q.HasRemaining && q.Remaining == q.Limit-1 && q.HasReset && q.Reset > off {
 			return q.Limit, Roundest(q.Reset-off, q.Reset+off)
 		}
@@ -104,11 +105,11 @@ func toldAnew(tl *timeline.Timeline, cost int64) (int64, time.Duration) {
 	return 0, 0
 }
 
-// toldQuotas are the quotas that the first denial states; may be empty.
-func toldQuotas(tl *timeline.Timeline, cost int64) []headers.Quota {
-	for i := range tl.Observations {
-		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
-			return stated(o, tl.Header.Started.Add(o.FirstByte), cost)
+// firstDenied returns the first denial of a recording; nil for none.
+func firstDenied(tl *timeline.Timeline) *timeline.Observation {
+	for o := range tl.All() {
+		if o.Outcome == timeline.Denied {
+			return o
 		}
 	}
 	return nil

@@ -152,7 +152,7 @@ func (x *search) askQuota(ctx context.Context, p Phase) bool {
 // requests.
 func (w *wire) toldQuota(most int) (out int) {
 	o := &w.tl.Observations[0]
-	for _, q := range stated(o, w.tl.Header.Started.Add(o.FirstByte), w.o.Cost) {
+	for _, q := range stated(o, w.tl, w.o.Cost) {
 		if n := int(min(q.Limit, int64(most))) + 3; q.HasLimit && n <= most && (out == 0 || n < out) {
 			out = n
 		}

@@ -13,8 +13,13 @@ import (
 // cost, and what was found is multiplied by it. A quota that is no multiple of the cost is known to one
 // request.
 
-// stated returns the quotas that an answer states, in requests of so many units. at is when it came.
-func stated(o *timeline.Observation, at time.Time, cost int64) []headers.Quota {
+// stated returns the quotas that an answer in a recording states, in requests of so many units.
+func stated(o *timeline.Observation, tl *timeline.Timeline, cost int64) []headers.Quota {
+	return statedAt(o, tl.Header.Started.Add(o.FirstByte), cost)
+}
+
+// statedAt is stated for an answer that came at an instant.
+func statedAt(o *timeline.Observation, at time.Time, cost int64) []headers.Quota {
 	all, _ := headers.Quotas(o.Fields.Get, at)
 	for i := range all {
 		all[i].Limit, all[i].Remaining = all[i].Limit/max(cost, 1), all[i].Remaining/max(cost, 1)

@@ -2,7 +2,6 @@ package identify
 
 import (
 	"testing"
-	"time"
 
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -41,7 +40,7 @@ func TestWhatIsStatedCountsUnits(t *testing.T) {
 	o := timeline.Observation{Fields: timeline.Fields{{Name: "X-Ratelimit-Limit", Value: "65"},
 		{Name: "X-Ratelimit-Remaining", Value: "40"}, {Name: "X-Ratelimit-Reset", Value: "2"}}}
 	for cost, want := range map[int64][2]int64{0: {65, 40}, 1: {65, 40}, 10: {6, 4}} {
-		all := stated(&o, time.Time{}, cost)
+		all := stated(&o, &timeline.Timeline{}, cost)
 		if len(all) != 1 || all[0].Limit != want[0] || all[0].Remaining != want[1] {
 			t.Errorf("cost %d: got %+v, want %v", cost, all, want)
 		}

@@ -252,20 +252,17 @@ type beyond struct {
 // beyonds are the larger quotas of longer windows that the first denial states, those that are reached first
 // before the others.
 func (x *search) beyonds() (out []beyond) {
-	tl := x.tl
-	i := slices.IndexFunc(tl.Observations, func(o timeline.Observation) bool {
-		return o.Outcome == timeline.Denied
-	})
-	if i < 0 || len(x.regions) == 0 {
+	o := firstDenied(x.tl)
+	if o == nil || len(x.regions) == 0 {
 		return nil
 	}
-	r, o := x.regions[0], &tl.Observations[i]
+	r := x.regions[0]
 	h, every := r.Hull(), r.Hull().T2
 	if !r.Kind.Paced {
 		every /= time.Duration(h.Q2)
 	}
 	every = max(x.pace.every, every*51/50)
-	for _, q := range stated(o, tl.Header.Started.Add(o.FirstByte), x.o.Cost) {
+	for _, q := range stated(o, x.tl, x.o.Cost) {
 		known := func(b beyond) bool { return b.quota.Limit == q.Limit && b.quota.Window == q.Window }
 		if !q.HasLimit || q.Limit <= h.Q2 || q.Window <= 2*r.Recovery() || slices.ContainsFunc(out, known) {
 			continue
