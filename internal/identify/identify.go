@@ -278,17 +278,18 @@ func (x *search) narrow(asked int) {
 // judge lets a recording refute what it can of some kinds and returns what it leaves.
 func (x *search) judge(tl *timeline.Timeline, all []*Region, asked int) (left []*Region) {
 	const judged = 6000 // requests, of all boxes of a region together
-	late, shallow := x.late(), x.crowded()
+	late := x.late()
+	e := effort{Shallow: x.crowded(), Broad: x.pace.far, Sharp: x.o.Sharp, Asker: x.asker, Over: late,
+		Parts: max(3, min(MostLive, judged/len(tl.Observations)))}
+	if !x.pace.far {
+		e.Blur = x.slack()
+	}
 	for i, r := range all {
 		if late() {
 			x.cut = true
 			return append(left, all[i:]...)
 		}
-		r.Shallow, r.Broad, r.Sharp = shallow, x.pace.far, x.o.Sharp
-		r.Asker, r.Over, r.Parts = x.asker, late, max(3, min(MostLive, judged/len(tl.Observations)))
-		if r.Blur = 0; !x.pace.far {
-			r.Blur = x.slack()
-		}
+		r.effort = e
 		parts, gone := r.Narrowed(tl, x.asks(asked, len(tl.Observations), r))
 		left = append(left, parts...)
 		if gone != nil {

@@ -69,7 +69,7 @@ func TestWhatARecordingLeavesIsToldSharply(t *testing.T) {
 	}
 	tl.Header = s.Header()
 	left := func(sharp bool) Box {
-		r := &Region{Kind: Kinds()[0], Sharp: sharp, Over: func() bool { return false },
+		r := &Region{Kind: Kinds()[0], effort: effort{Sharp: sharp, Over: never},
 			Live: []Box{{Q1: 1, Q2: 100, T1: time.Millisecond, T2: time.Minute}}}
 		r.Narrow(tl, ManyAsked)
 

@@ -29,10 +29,26 @@ type Region struct {
 	Live, Doubtful []Box
 	// Last is the box that was refuted last.
 	Last Box
-	// Judgements is how many judgements may still be asked for. Shallow tells that an exact search would take
-	// too long.
+	// Judgements is how many judgements may still be asked for.
 	Judgements int
-	Shallow    bool
+	effort
+	// searches is how many exact searches may still be asked for.
+	searches int
+	// Tried are boxes that were given up: no policy of them that was tried explains the recording. Fine tells
+	// that none is given up any more. Again is what was given up, but not refuted, of a kind that is gone;
+	// nil for nothing.
+	Tried []Box
+	Fine  bool
+	Again *Region
+	// Whole is the first box.
+	Whole Box
+	memory
+}
+
+// effort is how long and how deeply regions are judged.
+type effort struct {
+	// Shallow tells that an exact search would take too long.
+	Shallow bool
 	// Broad tells that the largest doubtful boxes are divided first, up to mostBroad boxes. Far from the
 	// target, small boxes stay doubtful, so large ones that are easy to refute would never have their turn.
 	Broad bool
@@ -46,17 +62,6 @@ type Region struct {
 	// Over tells that the judge was asked for long enough.
 	Over  func() bool
 	Asker Asker
-	// searches is how many exact searches may still be asked for.
-	searches int
-	// Tried are boxes that were given up: no policy of them that was tried explains the recording. Fine tells
-	// that none is given up any more. Again is what was given up, but not refuted, of a kind that is gone;
-	// nil for nothing.
-	Tried []Box
-	Fine  bool
-	Again *Region
-	// Whole is the first box.
-	Whole Box
-	memory
 }
 
 // coarse tells whether only policies are looked for that people would write. Where windows may begin at any
@@ -77,15 +82,6 @@ func (r *Region) Empty() bool { return len(r.Live)+len(r.Doubtful) == 0 }
 
 // Hull returns the box around all that is left.
 func (r *Region) Hull() Box { return hull(append(slices.Clone(r.Live), r.Doubtful...)) }
-
-// parts is into how many boxes the live boxes are divided.
-func (r *Region) parts() int { return cmp.Or(r.Parts, MostLive) }
-
-// asUrgent has r judged for as long and as deeply as of.
-func (r *Region) asUrgent(of *Region) {
-	r.Shallow, r.Broad, r.Parts, r.Blur = of.Shallow, of.Broad, of.Parts, of.Blur
-	r.Over, r.Asker = of.Over, of.Asker
-}
 
 // split returns a region for each part of the kind, where little more is learnt about all parts together;
 // else r itself. At most two quotas may be left then, and the time must be open by at most a tenth, or by two
@@ -153,7 +149,7 @@ func (r *Region) Narrow(tl *timeline.Timeline, asked int) {
 	live = r.takeInTime(tl, true, live)
 	doubtful = r.takeInTime(tl, false, doubtful)
 	r.Live, r.Doubtful = append(r.Live, live...), append(r.Doubtful, doubtful...)
-	r.spread(tl, &r.Live, r.parts())
+	r.spread(tl, &r.Live, cmp.Or(r.Parts, MostLive))
 	r.doubt(tl)
 	if r.Sharp {
 		r.sharpen(tl)
@@ -170,7 +166,7 @@ func (r *Region) Narrowed(tl *timeline.Timeline, asked int) (left []*Region, gon
 	parts := r.split(Slowest(tl))
 	for _, part := range parts {
 		if len(parts) > 1 {
-			part.asUrgent(r)
+			part.effort, part.Sharp = r.effort, false
 			part.Narrow(tl, asked)
 		}
 		if !part.Empty() {
