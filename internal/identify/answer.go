@@ -145,11 +145,7 @@ func (x answer) list(res *Result) {
 		return cmp.Or(cmp.Compare(odd(a), odd(b)), cmp.Compare(open(a), open(b)))
 	})
 	if len(x.regions) > 0 && len(res.Found) == 1 {
-		for _, e := range x.byTheSecond(x.regions[0]) {
-			w := e.Limit[0].Rate.Per
-			res.Found = append(res.Found, Candidate{Text: e.Text, Class: one(e.Limit[0].Algorithm),
-				Limit: e.Limit, Measured: res.Found[0].Measured, Least: w, Most: w})
-		}
+		res.Found = append(res.Found, x.byTheSecond(x.regions[0])...)
 	}
 	res.Found = append(res.Found, x.ticked...)
 	if len(res.Found)+len(res.Wide) == 0 {

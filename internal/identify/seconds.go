@@ -36,13 +36,20 @@ const longestCoarse = 30 * time.Second
 
 // ofWholeSeconds returns the limiters of such products with a quota that may explain windows of least to
 // most. Theirs last up to a second less than they say. There are none where the quota is below 1.
-func ofWholeSeconds(quota int64, least, most time.Duration) (out []result.Explanation) {
+func ofWholeSeconds(quota int64, least, most time.Duration) (out []Candidate) {
+	exactly := func(n float64) result.Interval {
+		return result.Interval{Lo: n, Hi: n, LoSet: true, HiSet: true}
+	}
 	for _, k := range coarseKinds {
 		for w := max(least.Truncate(time.Second), time.Second); w < most+time.Second; w += time.Second {
 			limit, err := spec.Parse(fmt.Sprintf(k.form, fmt.Sprintf("%d/%s", quota, w)))
-			if err == nil {
-				out = append(out, result.Explanation{Text: k.text + aSecond, Limit: limit})
+			if err != nil {
+				continue
 			}
+			c := Candidate{Text: k.text + aSecond, Class: one(limit[0].Algorithm), Limit: limit, Round: true,
+				Least: w, Most: w}
+			c.Measured.Burst, c.Measured.Rate = exactly(float64(quota)), exactly(float64(quota)/w.Seconds())
+			out = append(out, c)
 		}
 	}
 	return out
@@ -51,15 +58,15 @@ func ofWholeSeconds(quota int64, least, most time.Duration) (out []result.Explan
 // byTheSecond returns the limiters with a clock of whole seconds that explain the recording as what is left
 // of a kind of windows does; of windows above 10 s none, as few of those refute what a second shortens. A
 // fixed window of 1 s that begins with a second of a clock is one by the clock.
-func (x answer) byTheSecond(r *Region) []result.Explanation {
+func (x answer) byTheSecond(r *Region) []Candidate {
 	h, tl, late := r.Hull(), x.judged(), x.late()
 	if !r.Kind.Base.HasWindow() || h.Q1 < h.Q2 || h.T2 > longestCoarse/3 || x.queue.without != nil {
 		return nil
 	}
-	return slices.DeleteFunc(ofWholeSeconds(h.Q1, h.T1, h.T2), func(e result.Explanation) bool {
-		p := e.Limit[0]
+	return slices.DeleteFunc(ofWholeSeconds(h.Q1, h.T1, h.T2), func(c Candidate) bool {
+		p := c.Limit[0]
 		same := r.Kind.Base.Align == spec.AlignUnknown && p.Fixed() && p.Rate.Per == time.Second
-		return same || !x.ticks(tl, e.Limit, late)
+		return same || !x.ticks(tl, c.Limit, late)
 	})
 }
 
@@ -106,18 +113,10 @@ func inARow(tl *timeline.Timeline) (out []int64) {
 func (x *search) bySecond() (out []Candidate) {
 	tl, late, longest := x.judged(), x.late(), min(longestCoarse, 2*x.tl.End())
 	for _, q := range inARow(tl) {
-		for _, e := range ofWholeSeconds(q, time.Second, longest) {
-			if late() || !x.ticks(tl, e.Limit, late) {
-				continue
+		for _, c := range ofWholeSeconds(q, time.Second, longest) {
+			if !late() && x.ticks(tl, c.Limit, late) {
+				out = append(out, c)
 			}
-			w := e.Limit[0].Rate.Per
-			c := Candidate{Text: e.Text, Class: one(e.Limit[0].Algorithm), Limit: e.Limit, Round: true,
-				Least: w, Most: w}
-			c.Measured.Burst = result.Interval{Lo: float64(q), Hi: float64(q), LoSet: true, HiSet: true}
-			c.Measured.Rate = c.Measured.Burst
-			c.Measured.Rate.Lo /= w.Seconds()
-			c.Measured.Rate.Hi = c.Measured.Rate.Lo
-			out = append(out, c)
 		}
 	}
 	return out
