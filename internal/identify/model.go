@@ -131,7 +131,7 @@ func (m *Model) Wait(at time.Duration, n int64) time.Duration {
 // Predict returns what phases show if each request is decided late after it is sent. It also returns the
 // state and the instant after them. Of a large phase, several requests are decided at once.
 func (m *Model) Predict(at, late time.Duration, phases []Phase) (seen, reference.State, time.Duration) {
-	const steps = 128
+	const steps = 32
 	out, s := seen{}, m.State
 	for i, p := range phases {
 		n, units := &out[i], max(1, p.Requests/steps)
