@@ -133,13 +133,13 @@ func (f Fault) Fits(l spec.Limit) string {
 			return why
 		}
 	}
-	if f.policy != nil && l.Completes() {
+	if f.policy != nil {
 		edited := slices.Clone(l)
 		for i := range edited {
 			edited[i] = f.policy(edited[i])
 		}
 		if _, err := reference.NewLimit(edited); err != nil {
-			return "no such limit sees completions (declare a limit that charges at the decision)"
+			return "the limit would contradict itself with this fault (declare another)"
 		}
 	}
 	return ""
