@@ -1,9 +1,12 @@
 package check
 
 import (
+	"cmp"
 	"slices"
 	"sort"
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -210,12 +213,14 @@ func (c *Case) boundsRefute(p *Part, obs []history.Observation, l spec.Limit, mo
 	return len(x.Findings) > 0
 }
 
-// miscount is a wrong way to count what answers cost. cost returns what an answer is then counted. dearest is
-// the most that any answer cost. nil: the answers are counted right. policy edits the limit.
+// miscount is a wrong way to count. cost returns what an answer is then counted. dearest is the most that any
+// answer cost. nil: the answers are counted right. policy edits the limit. client returns for whom the
+// requests of a client are counted. nil: for itself.
 type miscount struct {
 	what   string
 	cost   func(told, dearest int64, p spec.Policy) int64
 	policy func(spec.Policy) spec.Policy
+	client func(name string) string
 }
 
 // miscounts are the wrong ways of timeline.Terms.Against, by the names of the faults that have them.
@@ -256,9 +261,21 @@ var miscounts = map[string]miscount{
 		}},
 	"reserve-unchecked": {what: "reserves nothing",
 		policy: func(p spec.Policy) spec.Policy { p.Reserve = 0; return p }},
+	"keys-shared": {what: "takes all clients for one", client: func(string) string { return "" }},
+	"truncated-key": {what: "takes the first 64 bytes of a key for the client",
+		client: func(name string) string { return name[:min(64, len(name))] }},
+	"letters-dropped": {what: "drops the letters of a key that are not ASCII",
+		client: func(name string) string {
+			return strings.Map(func(r rune) rune {
+				if r > unicode.MaxASCII {
+					return -1
+				}
+				return r
+			}, name)
+		}},
 }
 
-// Miscounts tells whether a name is that of a wrong way to count costs.
+// Miscounts tells whether a name is that of a wrong way to count.
 func Miscounts(name string) bool { return miscounts[name].what != "" }
 
 // apart returns from which wrong ways to count costs p tells the target, and from which it does not, though
@@ -285,6 +302,9 @@ func (c *Case) apart(p *Part) (apart, blurred []string) {
 	}
 	for _, name := range c.Rec.Header.Judged.Against {
 		m := miscounts[name]
+		if m.client != nil {
+			continue
+		}
 		limit, obs := slices.Clone(c.Limit), slices.Clone(p.Obs)
 		if m.policy != nil {
 			limit[k] = m.policy(limit[k])
@@ -314,4 +334,41 @@ func (m miscount) recount(obs []history.Observation, dearest int64, p spec.Polic
 		changed = changed || o.Cost != told
 	}
 	return changed
+}
+
+// lump notes in the verdicts on partitions, which ascend by name, whether the target is told from one that
+// takes several of them for one client: their admissions together must be too many for one. obs returns the
+// first observations of a partition, at most n.
+//
+//	é  a a a d d
+//	è            a a a d     apart, unless the quota of é is back by then
+func (c *Case) lump(partitions []result.PartitionVerdict, obs func(i, n int) []history.Observation) {
+	for _, name := range c.Rec.Header.Judged.Against {
+		m := miscounts[name]
+		if m.client == nil {
+			continue
+		}
+		as := map[string][]int{}
+		for i := range partitions {
+			client := m.client(partitions[i].Partition)
+			as[client] = append(as[client], i)
+		}
+		for _, of := range as {
+			if len(of) < 2 {
+				continue
+			}
+			one := &Part{}
+			for _, i := range of {
+				one.Obs = append(one.Obs, obs(i, max(1, 2*someObservations/len(of)))...)
+			}
+			slices.SortStableFunc(one.Obs,
+				func(a, b history.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
+			one.Seen.Known = history.Known(one.Obs)
+			if v := &partitions[of[0]]; c.boundsRefute(one, one.Obs, c.Limit, result.UpperBound) {
+				v.Apart = append(v.Apart, m.what)
+			} else {
+				v.Blurred = append(v.Blurred, m.what)
+			}
+		}
+	}
 }

@@ -217,7 +217,12 @@ func (s *Stream) apart(parts []*partition) *result.Judgement {
 	if s.sharedPhase() && !slices.ContainsFunc(partitions, failed) {
 		s.together(parts, partitions)
 	}
-	j := NewCase(&history.Recording{Header: s.header}, s.limit, s.o).Conclude(partitions, s.unclassified)
+	c := NewCase(&history.Recording{Header: s.header}, s.limit, s.o)
+	if !s.quick {
+		c.lump(partitions,
+			func(i, n int) []history.Observation { return parts[i].tape.Beginning(s.store, n) })
+	}
+	j := c.Conclude(partitions, s.unclassified)
 	if s.o.Hint && j.Verdict == result.Fail {
 		s.explain(parts, j)
 	}

@@ -38,8 +38,9 @@ type PartitionVerdict struct {
 	Returned   bool `json:"returned,omitempty"`
 	Remembered bool `json:"remembered,omitempty"`
 	Others     int  `json:"others,omitempty"`
-	// Blurred are wrong ways to count costs from which the recording does not tell the target, though its
-	// costs are such that it could. Apart are those from which it does. Each is what such a gateway does.
+	// Blurred are wrong ways to count from which the recording does not tell the target, though its costs or
+	// its clients are such that it could. Apart are those from which it does. Each says what such a gateway
+	// does.
 	Blurred []string `json:"blurred,omitempty"`
 	Apart   []string `json:"apart,omitempty"`
 	// Search is the work of the exact search in this partition. The zero value: nothing was searched.

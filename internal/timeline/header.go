@@ -264,7 +264,7 @@ type Terms struct {
 	SingleUnits bool `json:"single_units,omitempty"`
 	// Breaks are what may have made the target forget its clients, in the order of time. nil: nothing.
 	Breaks []Break `json:"breaks,omitempty"`
-	// Against are wrong ways to count costs, by name. A PASS must tell the target from each of them.
+	// Against are wrong ways to count, by name. A PASS must tell the target from each of them.
 	Against []string `json:"against,omitempty"`
 }
 

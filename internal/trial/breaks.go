@@ -75,7 +75,7 @@ func breaks(s *scenario.Scenario, tl *timeline.Timeline) (out []timeline.Break) 
 	return out
 }
 
-// miscounts returns the faults that a scenario is there for which count costs in a wrong way.
+// miscounts returns the faults that a scenario is there for which count in a wrong way.
 func miscounts(s *scenario.Scenario) []string {
 	return slices.DeleteFunc(slices.Clone(s.Catches),
 		func(name string) bool { return !check.Miscounts(name) })
