@@ -73,7 +73,8 @@ const (
 	hiding = "fixed-window,rate=10/10s,align=unknown"
 )
 
-// burstsOf is a recording of a right limiter. Each client asks for three times a quota of 10, one after the other.
+// burstsOf is a recording of a right limiter. Each client asks for three times a quota of 10, one after the
+// other.
 func burstsOf(t *testing.T, limit spec.Limit, clients []string,
 	every time.Duration) *timeline.Timeline {
 	t.Helper()

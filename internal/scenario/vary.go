@@ -104,29 +104,12 @@ func (s *draft) moot(p *Phase) string {
 		if !s.Partition.Named() || a == timeline.KeyTwice && s.Partition.Kind == ByPath {
 			return "clients do not name themselves"
 		}
-	case s.Partition.Kind == ByHeader && slices.ContainsFunc(fieldsOf(a), func(name string) bool {
-		return strings.EqualFold(name, s.Partition.Name)
+	case s.Partition.Kind == ByHeader && slices.ContainsFunc(a.Fields(), func(f [2]string) bool {
+		return strings.EqualFold(f[0], s.Partition.Name)
 	}):
 		return "clients are told apart by it"
 	}
 	return ""
-}
-
-// fieldsOf returns the header fields in which requests differ.
-func fieldsOf(a timeline.Attribute) []string {
-	switch a {
-	case timeline.HostName, timeline.HostPort:
-		return []string{"Host"}
-	case timeline.ForwardedFor:
-		return []string{"X-Forwarded-For"}
-	case timeline.KubeProbe, timeline.ELBProbe, timeline.Googlebot:
-		return []string{"User-Agent"}
-	case timeline.RealIP:
-		return []string{"X-Real-IP", "X-Client-IP", "True-Client-IP", "CF-Connecting-IP",
-			"X-Envoy-External-Address", "Fastly-Client-IP"}
-	default:
-		return []string{string(a)}
-	}
 }
 
 // already names what the plain requests of a phase have of its attribute. Empty: nothing.

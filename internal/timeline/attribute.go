@@ -1,6 +1,9 @@
 package timeline
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // Attribute is one thing in which two requests of a client may differ.
 type Attribute string
@@ -59,55 +62,88 @@ const (
 type AttributeRow struct {
 	Attribute    Attribute
 	Plain, Other string
+	// Fields are the header fields of the other request, as names and values. nil: they do not differ. A
+	// value may be empty: it follows from the request.
+	Fields [][2]string
 }
 
-// Attributes lists all attributes, in the order of the documentation.
-func Attributes() []AttributeRow {
-	return []AttributeRow{
-		{Nothing, "the same", "the same"},
-		{PathCase, "/path", "/PATH"},
-		{PathSlashes, "/path", "//path"},
-		{PathLastSlash, "/path", "/path/"},
-		{PathDots, "/path", "/./path"},
-		{PathEncoding, "/path", "/%70%61%74%68"},
-		{PathExtension, "/path", "/path.json"},
-		{QueryString, "no more", "?rlcheck=1"},
-		{MethodHead, "its own", "HEAD"},
-		{MethodPost, "its own", "POST"},
-		{HostName, "its own", "Host: rlcheck.invalid"},
-		{HostPort, "its own", "no port in Host, or :80"},
-		{UserAgent, "its own", "User-Agent: other/1"},
-		{Accept, "its own", "Accept: text/html, */*"},
-		{Cookie, "no more", "Cookie: rlcheck=1"},
-		{UnknownField, "no more", "X-Rlcheck: 1"},
-		{KeyFieldCase, "X-Key: key", "x-key: key"},
-		{KeyCase, "key", "KEY"},
-		{KeySpaces, "X-Key: key", `"X-Key:   key  "`},
-		{KeyTwice, "X-Key: key", "the same two times"},
-		{ForwardedFor, "none", "X-Forwarded-For: ADDRESS"},
-		{Forwarded, "none", "Forwarded: for=ADDRESS"},
-		{RealIP, "none", "X-Real-IP and such"},
-		{HTTPVersion, "HTTP/1.1", "HTTP/1.0"},
-		{OneConnection, "connection 1", "connection 1"},
-		{Connection, "connection 1", "connection 2"},
-		{IdempotencyKey, "none", "one Idempotency-Key"},
-		{Authorization, "none", "Authorization: Bearer rlcheck"},
-		{OriginField, "none", "Origin: https://rlcheck.invalid"},
-		{IfNoneMatch, "none", "If-None-Match, with an unknown tag"},
-		{IfModified, "none", "If-Modified-Since, in 1970"},
-		{ByteRange, "none", "Range: bytes=0-0"},
-		{MethodOptions, "its own", "OPTIONS"},
-		{Content, "its own", "a body of 2 bytes"},
-		{Chunked, "its own", "a body of one chunk"},
-		{Leaves, "the whole answer", "only the head of the answer, and then the client leaves"},
-		{KubeProbe, "its own", "User-Agent: kube-probe/1.30"},
-		{ELBProbe, "its own", "User-Agent: ELB-HealthChecker/2.0"},
-		{Googlebot, "its own", "User-Agent: Googlebot/2.1"},
-		{ZeroCost, "none", "X-Cost: 0"},
-		{NegativeCost, "none", "X-Cost: -1"},
-		{HugeCost, "none", "X-Cost: 18446744073709551615"},
-		{WordCost, "none", "X-Cost: NaN"},
+// inventedAddress is an address that belongs to nobody (RFC 2544 section 7).
+const inventedAddress = "198.18.0.1"
+
+// told returns the fields by which proxies tell the address of a client.
+func told(address string) (out [][2]string) {
+	for _, name := range []string{"X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
+		"X-Envoy-External-Address", "Fastly-Client-Ip"} {
+		out = append(out, [2]string{name, address})
 	}
+	return out
+}
+
+// field returns one field, with a value.
+func field(name, value string) [][2]string { return [][2]string{{name, value}} }
+
+// agent returns the field that names the program of a client.
+func agent(name string) [][2]string { return field("User-Agent", name) }
+
+// Attributes lists all attributes, in the order of the documentation.
+func Attributes() []AttributeRow { return slices.Clone(attributes) }
+
+var attributes = []AttributeRow{
+	{Nothing, "the same", "the same", nil},
+	{PathCase, "/path", "/PATH", nil},
+	{PathSlashes, "/path", "//path", nil},
+	{PathLastSlash, "/path", "/path/", nil},
+	{PathDots, "/path", "/./path", nil},
+	{PathEncoding, "/path", "/%70%61%74%68", nil},
+	{PathExtension, "/path", "/path.json", nil},
+	{QueryString, "no more", "?rlcheck=1", nil},
+	{MethodHead, "its own", "HEAD", nil},
+	{MethodPost, "its own", "POST", nil},
+	{HostName, "its own", "Host: rlcheck.invalid", field("Host", "rlcheck.invalid")},
+	{HostPort, "its own", "no port in Host, or :80", field("Host", "")},
+	{UserAgent, "its own", "User-Agent: other/1", agent("other/1")},
+	{Accept, "its own", "Accept: text/html, */*", field("Accept", "text/html, */*")},
+	{Cookie, "no more", "Cookie: rlcheck=1", field("Cookie", "rlcheck=1")},
+	{UnknownField, "no more", "X-Rlcheck: 1", field("X-Rlcheck", "1")},
+	{KeyFieldCase, "X-Key: key", "x-key: key", nil},
+	{KeyCase, "key", "KEY", nil},
+	{KeySpaces, "X-Key: key", `"X-Key:   key  "`, nil},
+	{KeyTwice, "X-Key: key", "the same two times", nil},
+	{ForwardedFor, "none", "X-Forwarded-For: ADDRESS", field("X-Forwarded-For", inventedAddress)},
+	{Forwarded, "none", "Forwarded: for=ADDRESS", field("Forwarded", "for="+inventedAddress)},
+	{RealIP, "none", "X-Real-IP and such", told(inventedAddress)},
+	{HTTPVersion, "HTTP/1.1", "HTTP/1.0", nil},
+	{OneConnection, "connection 1", "connection 1", nil},
+	{Connection, "connection 1", "connection 2", nil},
+	{IdempotencyKey, "none", "one Idempotency-Key", field("Idempotency-Key", `"rlcheck"`)},
+	{Authorization, "none", "Authorization: Bearer rlcheck", field("Authorization", "Bearer rlcheck")},
+	{OriginField, "none", "Origin: https://rlcheck.invalid", field("Origin", "https://rlcheck.invalid")},
+	{IfNoneMatch, "none", "If-None-Match, with an unknown tag", field("If-None-Match", `"rlcheck"`)},
+	{IfModified, "none", "If-Modified-Since, in 1970",
+		field("If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT")},
+	{ByteRange, "none", "Range: bytes=0-0", field("Range", "bytes=0-0")},
+	{MethodOptions, "its own", "OPTIONS", nil},
+	{Content, "its own", "a body of 2 bytes", nil},
+	{Chunked, "its own", "a body of one chunk", nil},
+	{Leaves, "the whole answer", "only the head of the answer, and then the client leaves", nil},
+	{KubeProbe, "its own", "User-Agent: kube-probe/1.30", agent("kube-probe/1.30")},
+	{ELBProbe, "its own", "User-Agent: ELB-HealthChecker/2.0", agent("ELB-HealthChecker/2.0")},
+	{Googlebot, "its own", "User-Agent: Googlebot/2.1",
+		agent("Mozilla/5.0 (compatible; Googlebot/2.1)")},
+	{ZeroCost, "none", "X-Cost: 0", nil},
+	{NegativeCost, "none", "X-Cost: -1", nil},
+	{HugeCost, "none", "X-Cost: 18446744073709551615", nil},
+	{WordCost, "none", "X-Cost: NaN", nil},
+}
+
+// Fields returns the header fields of the requests that differ in the attribute, as in AttributeRow.
+func (a Attribute) Fields() [][2]string {
+	for _, row := range attributes {
+		if row.Attribute == a {
+			return row.Fields
+		}
+	}
+	return nil
 }
 
 // IsPath tells whether the attribute is a spelling of the path.

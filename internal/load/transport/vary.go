@@ -58,58 +58,24 @@ func (v variation) path(path, query string) (string, string) {
 	return path, query
 }
 
-// inventedAddress is an address that belongs to nobody (RFC 2544 section 7).
-const inventedAddress = "198.18.0.1"
-
-// fieldsOf returns the attributes that are one field, and that field.
-func fieldsOf() map[timeline.Attribute][2]string {
-	const agent = "User-Agent"
-	return map[timeline.Attribute][2]string{
-		timeline.UserAgent:      {agent, "other/1"},
-		timeline.KubeProbe:      {agent, "kube-probe/1.30"},
-		timeline.ELBProbe:       {agent, "ELB-HealthChecker/2.0"},
-		timeline.Googlebot:      {agent, "Mozilla/5.0 (compatible; Googlebot/2.1)"},
-		timeline.Accept:         {"Accept", "text/html, */*"},
-		timeline.UnknownField:   {"X-Rlcheck", "1"},
-		timeline.IdempotencyKey: {"Idempotency-Key", `"rlcheck"`},
-		timeline.Authorization:  {"Authorization", "Bearer rlcheck"},
-		timeline.OriginField:    {"Origin", "https://rlcheck.invalid"},
-		timeline.IfNoneMatch:    {"If-None-Match", `"rlcheck"`}, // matches nothing: the answer is whole
-		timeline.IfModified:     {"If-Modified-Since", "Thu, 01 Jan 1970 00:00:00 GMT"},
-		timeline.ByteRange:      {"Range", "bytes=0-0"},
-		timeline.ForwardedFor:   {"X-Forwarded-For", inventedAddress},
-		timeline.Forwarded:      {"Forwarded", "for=" + inventedAddress},
-	}
-}
-
-// header returns the extra fields of a request to u.
+// header returns the fields of a request to u, which has all of these.
 func (v variation) header(all http.Header, u *url.URL) http.Header {
-	more := http.Header{}
-	switch timeline.Attribute(v) {
-	case timeline.HostName:
-		more.Set("Host", "rlcheck.invalid")
-	case timeline.HostPort:
-		more.Set("Host", otherPort(cmp.Or(all.Get("Host"), hostOf(u)), u.Scheme))
-	case timeline.Cookie:
-		more.Set("Cookie", strings.Join(append(all.Values("Cookie"), "rlcheck=1"), "; "))
-	case timeline.RealIP:
-		for _, name := range []string{"X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
-			"X-Envoy-External-Address", "Fastly-Client-Ip"} {
-			more.Set(name, inventedAddress)
-		}
-	default:
-		f, ok := fieldsOf()[timeline.Attribute(v)]
-		if !ok {
-			return all
-		}
-		more.Set(f[0], f[1])
+	fields := timeline.Attribute(v).Fields()
+	if fields == nil {
+		return all
 	}
 	out := all.Clone()
 	if out == nil {
 		out = http.Header{}
 	}
-	for name, values := range more {
-		out[name] = values
+	for _, f := range fields {
+		switch {
+		case v.is(timeline.HostPort):
+			f[1] = otherPort(cmp.Or(all.Get("Host"), hostOf(u)), u.Scheme)
+		case v.is(timeline.Cookie):
+			f[1] = strings.Join(append(all.Values("Cookie"), f[1]), "; ")
+		}
+		out.Set(f[0], f[1])
 	}
 	return out
 }
