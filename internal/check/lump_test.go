@@ -90,8 +90,9 @@ func burstsOf(t *testing.T, limit spec.Limit, clients []string,
 			at := time.Duration(c)*every + time.Duration(i)*time.Microsecond
 			var d reference.Decision
 			state, d = target.Step(state, at, 1)
-			o := timeline.Observation{Arrival: timeline.Arrival{Seq: 30*c + i, At: at, Cost: 1,
-				Partition: client}, Sent: at, FirstByte: at + 1, Answered: true, Outcome: timeline.Denied}
+			asked := timeline.Arrival{Seq: 30*c + i, At: at, Cost: 1, Partition: client}
+			o := timeline.Observation{Arrival: asked, Sent: at, FirstByte: at + 1, Answered: true,
+				Outcome: timeline.Denied}
 			if d.Allow {
 				o.Outcome = timeline.Allowed
 			}
