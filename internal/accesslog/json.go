@@ -12,15 +12,10 @@ import (
 // names with dots between them. The element of a list has its number: request.headers.X-Api-Key.0. Of two
 // members with one name the first counts.
 type object struct {
-	row *server
-	t   *table
+	t *table
 	// key is the name of the member that is being read.
 	key []byte
 }
-
-func (j *object) ready([]field) error { return nil }
-
-func (j *object) lost(field) int { return 0 }
 
 func (j *object) split(line []byte, v values) flaw {
 	if !json.Valid(line) {

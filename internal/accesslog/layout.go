@@ -14,11 +14,6 @@ import (
 type layout interface {
 	// split puts the values of a line into v, which is all nil. They are valid until the next call.
 	split(line []byte, v values) flaw
-	// ready is called once, before split, with the fields that are needed. Its error names those that no line
-	// can have.
-	ready(fields []field) error
-	// lost tells how many bytes a log keeps of a value, 0: all. Two longer values may look like one.
-	lost(f field) int
 }
 
 // flaw says what is wrong with a line. Nothing is wrong if what is empty and foreign is false.
@@ -107,13 +102,15 @@ func (v values) get(f field) []byte {
 type table struct {
 	slots map[string]slot
 	n     slot
+	// most is to how many bytes a log cuts a value. Two longer values may look like one.
+	most map[slot]int
 }
 
 // units are the endings of a column's name that say in which unit a duration is.
 var units = map[string]slot{":ns": slotNanos, ":us": slotMicros, ":ms": slotMillis, ":s": slotSeconds}
 
 func newTable(names map[string]slot, columns map[string]string) (*table, error) {
-	t := &table{map[string]slot{}, sharedSlots}
+	t := &table{map[string]slot{}, sharedSlots, map[slot]int{}}
 	for name, s := range names {
 		if _, moved := columns[name]; !moved {
 			t.slots[name] = s

@@ -41,26 +41,32 @@ func (m Match) meets(value []byte) bool {
 	return text.Glob(m.Glob, value) != m.Not
 }
 
+// condition is a Match, and the field that it is about. plain is its pattern for paths in plain form. had: a
+// line had the field.
+type condition struct {
+	Match
+	of    field
+	plain string
+	had   bool
+}
+
 // meets tells whether the request of a line meets all conditions, and whether that is sure. A path or a host
 // may have another spelling, such as //api/a for /api/a. Then it depends on the limiter which one it reads.
 func (r *reader) meets() (meets, sure bool) {
 	written, plain := true, true
-	for _, f := range r.denied {
-		r.met[f.name] = r.met[f.name] || r.v.get(f) != nil
+	for _, some := range [][]condition{r.match, r.denied, r.allowed} {
+		for i := range some {
+			some[i].had = some[i].had || r.v.get(some[i].of) != nil
+		}
 	}
-	for _, f := range r.allowed {
-		r.met[f.name] = r.met[f.name] || r.v.get(f) != nil
-	}
-	for i, m := range r.o.Match {
-		f := r.match[i]
-		value := r.v.get(f)
-		r.met[f.name] = r.met[f.name] || value != nil
+	for _, m := range r.match {
+		value := r.v.get(m.of)
 		written = written && m.meets(value)
 		switch {
 		case value == nil:
-		case f.path:
-			m.Glob, value = r.plain[i], plainPath(value)
-		case f.slot == slotHost && !text.Glob(m.Glob, value): // a pattern with a port means it
+		case m.of.path:
+			m.Glob, value = m.plain, plainPath(value)
+		case m.of.slot == slotHost && !text.Glob(m.Glob, value): // a pattern with a port means it
 			// Servers compare a host without its port and without the dot of the root.
 			value = bytes.ToLower(bytes.TrimSuffix(withoutPort(value), []byte{'.'}))
 		}

@@ -32,9 +32,8 @@ type patterns struct {
 	own  string // the user's format, or empty
 	all  []pattern
 	last int
-	// has are the slots of all values of all forms. most is to how many bytes a value is cut.
-	has  map[slot]bool
-	most map[slot]int
+	// has are the slots of all values of all forms.
+	has map[slot]bool
 	// captures has the slot of each captured field of HAProxy that is needed. title is the first line of a
 	// file whose first line names the values.
 	captures []slot
@@ -46,14 +45,11 @@ type patterns struct {
 	timed      int
 }
 
-func newPatterns(row *server, t *table, own string) *patterns {
-	return &patterns{row: row, t: t, own: own, has: map[slot]bool{}, most: map[slot]int{}}
-}
-
-func (p *patterns) lost(f field) int { return max(p.most[f.slot], p.most[f.other]) }
-
-func (p *patterns) ready(fields []field) error {
-	p.fields = append(fields, field{"status", slotStatus, unwanted, false, [2]int{}})
+// newPatterns returns the forms of a server's lines, or the user's own. fields are those that are needed. The
+// error names one that no line can have.
+func newPatterns(row *server, t *table, own string, fields []field) (*patterns, error) {
+	p := &patterns{row: row, t: t, own: own, has: map[slot]bool{},
+		fields: append(fields, field{name: "status", slot: slotStatus, other: unwanted})}
 	formats := p.row.text
 	if p.own != "" {
 		formats = []string{strings.TrimSuffix(strings.TrimRight(p.own, "\r\n"), `\n`)}
@@ -68,20 +64,20 @@ func (p *patterns) ready(fields []field) error {
 	}
 	for _, format := range formats {
 		if err := p.add(format, cmp.Or(p.row.notation, dollar)); err != nil {
-			return err
+			return nil, err
 		}
 	}
 	if p.own == "" && p.row.closed || p.row.titled {
-		return nil // pairs may have everything, and the first line says what there is
+		return p, nil // pairs may have everything, and the first line says what there is
 	}
 	timed := false
 	for s := slotStart; s <= slotTime; s++ {
 		timed = timed || p.has[s]
 	}
 	if !timed {
-		return text.NewProblem("the format", "it has no time of a request", p.t.timeMend(p.row))
+		return nil, text.NewProblem("the format", "it has no time of a request", p.t.timeMend(p.row))
 	}
-	return p.lacks()
+	return p, p.lacks()
 }
 
 // add adds a form.
@@ -105,7 +101,7 @@ func (p *patterns) add(format string, in *notation) error {
 		if !ok || slices.ContainsFunc(one, func(other piece) bool { return other.slot == s }) {
 			s = unwanted // of two values for one slot the first counts
 		} else if most > 0 {
-			p.most[s] = most
+			p.t.most[s] = most
 		}
 		p.has[s] = true
 		one = append(one, piece{before, s, name == "rest"})

@@ -26,13 +26,9 @@ type reader struct {
 	by    field
 	cost  field
 	whole bool
-	match []field
-	// denied and allowed are the fields of the limiter's own words.
-	denied, allowed []field
-	// plain are the patterns of conditions on a path, for paths in plain form.
-	plain []string
-	// met has the fields of conditions that any line had. stated: a line had a status.
-	met    map[string]bool
+	// match, denied and allowed are the conditions of the options.
+	match, denied, allowed []condition
+	// stated: a line had a status.
 	stated bool
 	// opening is the first line, until the second one shows whether the log is in JSON.
 	opening     []byte
@@ -84,8 +80,7 @@ func newReader(o Options) (*reader, error) {
 		o.Outcome = StatusOutcome
 	}
 	r := &reader{o: o, numbers: map[string]uint32{}, clients: map[string]uint32{}, unnamed: map[int]int{},
-		met: map[string]bool{}, firstTo: math.MaxInt64, first: math.MaxInt64,
-		lastEnd: math.MinInt64}
+		firstTo: math.MaxInt64, first: math.MaxInt64, lastEnd: math.MinInt64}
 	r.sorter = timeline.NewSorter(r.o.spilled)
 	found, both := row(o.Format, false)
 	if found == nil {
@@ -114,12 +109,12 @@ func (r *reader) begin(row *server) error {
 	}
 	r.row, r.t, r.cache = row, t, newCacheTold(row, t)
 	fields := r.fields()
-	r.layout = &object{row: row, t: t}
-	if !row.inJSON() {
-		r.layout = newPatterns(row, t, r.o.Layout)
+	if r.v = make(values, t.n); row.inJSON() {
+		r.layout = &object{t: t}
+		return nil
 	}
-	r.v = make(values, t.n)
-	return r.layout.ready(fields)
+	r.layout, err = newPatterns(row, t, r.o.Layout, fields)
+	return err
 }
 
 // fields finds the fields that the options name.
@@ -138,16 +133,13 @@ func (r *reader) fields() (all []field) {
 	if r.o.Cost != "" {
 		r.cost = get(r.o.Cost)
 	}
-	for _, m := range r.o.Match {
-		r.match = append(r.match, get(m.Field))
-		r.plain = append(r.plain, string(plainPath([]byte(m.Glob))))
+	about := func(all []Match) (out []condition) {
+		for _, m := range all {
+			out = append(out, condition{Match: m, of: get(m.Field), plain: string(plainPath([]byte(m.Glob)))})
+		}
+		return out
 	}
-	for _, m := range r.o.Denied {
-		r.denied = append(r.denied, get(m.Field))
-	}
-	for _, m := range r.o.Allowed {
-		r.allowed = append(r.allowed, get(m.Field))
-	}
+	r.match, r.denied, r.allowed = about(r.o.Match), about(r.o.Denied), about(r.o.Allowed)
 	return all
 }
 
@@ -443,16 +435,16 @@ func (r *reader) costs() int64 {
 
 // outcome returns what a request became: by the word of the limiter, or by its status.
 func (r *reader) outcome(status int) timeline.Outcome {
-	for i, m := range r.o.Denied {
-		if m.meets(r.v.get(r.denied[i])) {
+	for i := range r.denied {
+		if c := &r.denied[i]; c.meets(r.v.get(c.of)) {
 			if status >= 100 && status < 400 {
 				r.out.Shadow++
 			}
 			return timeline.Denied
 		}
 	}
-	for i, m := range r.o.Allowed {
-		if m.meets(r.v.get(r.allowed[i])) {
+	for i := range r.allowed {
+		if c := &r.allowed[i]; c.meets(r.v.get(c.of)) {
 			return timeline.Allowed
 		}
 	}
@@ -478,7 +470,7 @@ func (r *reader) client() (known bool, f flaw) {
 		return true, flaw{}
 	}
 	name := r.v.get(r.by)
-	most := r.layout.lost(r.by)
+	most := max(r.t.most[r.by.slot], r.t.most[r.by.other])
 	switch {
 	case name == nil:
 		r.out.Keyless++
@@ -605,9 +597,9 @@ func (r *reader) finish(last int) error {
 // absent returns the fields of conditions that no request had.
 func (r *reader) absent() []string {
 	var out []string
-	for _, f := range slices.Concat(r.match, r.denied, r.allowed) {
-		if !r.met[f.name] && !slices.Contains(out, f.name) {
-			out = append(out, f.name)
+	for _, c := range slices.Concat(r.match, r.denied, r.allowed) {
+		if !c.had && !slices.Contains(out, c.Field) {
+			out = append(out, c.Field)
 		}
 	}
 	return out

@@ -125,15 +125,15 @@ func afterHost(b []byte) wrap {
 }
 
 // wrapperTable has the members of a wrapper in JSON.
-var wrapperTable = &table{map[string]slot{"log": 0, "message": 0, "MESSAGE": 0, "line": 0, "msg": 0,
-	"stream": 1}, 2}
+var wrapperTable = &table{slots: map[string]slot{"log": 0, "message": 0, "MESSAGE": 0, "line": 0, "msg": 0,
+	"stream": 1}}
 
 // unwrapJSON takes off a JSON object with a member that is a line. Among logs in JSON that line is JSON.
 func unwrapJSON(line []byte, isJSON bool) wrap {
 	if isJSON && !bytes.Contains(line, []byte(`"{\"`)) {
 		return wrap{}
 	}
-	j, v := object{t: wrapperTable, row: &server{}}, make(values, sharedSlots)
+	j, v := object{t: wrapperTable}, make(values, sharedSlots)
 	if f := j.split(line, v); f.found() {
 		return wrap{}
 	}
