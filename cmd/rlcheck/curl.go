@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/base64"
 	"errors"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -89,11 +88,11 @@ func (p *curlParser) next() error {
 	case word == "--":
 		p.urls, p.words = append(p.urls, p.words...), nil
 	case strings.HasPrefix(word, "--"):
-		o, found := options[word]
-		if !found {
+		at := slices.IndexFunc(options, func(o option) bool { return o.has(word) })
+		if at < 0 {
 			return unknown(word)
 		}
-		return p.read(word, o, "", false)
+		return p.read(word, options[at], "", false)
 	case len(word) > 1 && word[0] == '-':
 		return p.short(word[1:])
 	default:
@@ -106,11 +105,11 @@ func (p *curlParser) next() error {
 func (p *curlParser) short(letters string) error {
 	for i := range letters {
 		name := "-" + letters[i:i+1]
-		o, found := options[name]
-		if !found {
+		at := slices.IndexFunc(options, func(o option) bool { return o.has(name) })
+		if at < 0 {
 			return unknown("-" + letters[i:])
 		}
-		rest := letters[i+1:]
+		o, rest := options[at], letters[i+1:]
 		if !o.value || rest == "" {
 			if err := p.read(name, o, "", false); err != nil || o.value {
 				return err
@@ -347,92 +346,74 @@ func withoutCurl(args []string) []string {
 	return out
 }
 
-// option is what an option of curl means here. An option without apply, note and refused does not change the
+// option is what an option of curl means here. Without apply, note and refused it does not change the
 // request.
 type option struct {
+	// spellings are separated by spaces.
+	spellings string
 	// value tells that the option has a value.
 	value bool
 	apply func(p *curlParser, name, value string) error
-	// note says why the option is left out, refused why it cannot be left out. mend goes with refused.
+	// note says why the option is left out, refused why it cannot be left out: another request would be sent.
+	// mend goes with refused.
 	note, refused, mend string
 }
 
-// names gives several spellings the same meaning.
-func names(all map[string]option, o option, spellings ...string) {
-	for _, s := range spellings {
-		all[s] = o
-	}
+// keep applies an option that is always right.
+func keep(in func(p *curlParser, value string)) func(*curlParser, string, string) error {
+	return func(p *curlParser, _, value string) error { in(p, value); return nil }
 }
 
-var options = allOptions()
-
-func allOptions() map[string]option {
-	all := make(map[string]option)
-	takes := func(apply func(p *curlParser, name, value string) error, spellings ...string) {
-		names(all, option{value: true, apply: apply}, spellings...)
-	}
-	text := func(at func(*curlRequest) *string) func(*curlParser, string, string) error {
-		return func(p *curlParser, _, value string) error { *at(&p.r) = value; return nil }
-	}
-	field := func(name string) func(*curlParser, string, string) error {
-		return func(p *curlParser, _, value string) error { return p.set(name, value) }
-	}
-	takes((*curlParser).field, "-H", "--header")
-	takes(text(func(r *curlRequest) *string { return &r.Method }), "-X", "--request")
-	takes(text(func(r *curlRequest) *string { return &r.CACert }), "--cacert")
-	takes(text(func(r *curlRequest) *string { return &r.Cert }), "-E", "--cert")
-	takes(text(func(r *curlRequest) *string { return &r.Key }), "--key")
-	takes(field("User-Agent"), "-A", "--user-agent")
-	takes(field("Referer"), "-e", "--referer")
-	takes((*curlParser).cookie, "-b", "--cookie")
-	takes((*curlParser).user, "-u", "--user")
-	takes((*curlParser).body, "-d", "--data", "--data-ascii", "--data-binary", "--json")
-	takes(func(p *curlParser, _, value string) error { p.data = append(p.data, value); return nil },
-		"--data-raw")
-	takes((*curlParser).encoded, "--data-urlencode")
-	takes(func(p *curlParser, _, value string) error { p.urls = append(p.urls, value); return nil }, "--url")
-	switches(all)
-	refusals(all)
-	return all
+func keepField(field string) func(*curlParser, string, string) error {
+	return func(p *curlParser, _, value string) error { return p.set(field, value) }
 }
 
-// switches adds the options without a value, and those that only change how curl itself works.
-func switches(all map[string]option) {
-	does := func(change func(p *curlParser)) option {
-		return option{apply: func(p *curlParser, _, _ string) error { change(p); return nil }}
-	}
-	names(all, does(func(p *curlParser) { p.r.Insecure = true }), "-k", "--insecure")
-	names(all, does(func(p *curlParser) { p.inQuery = true }), "-G", "--get")
-	names(all, does(func(p *curlParser) { p.r.Method = http.MethodHead }), "-I", "--head")
-	names(all, option{note: "left out, rlcheck asks for no compression"}, "--compressed")
-	names(all, option{note: "left out, rlcheck follows no redirect"}, "-L", "--location")
-	names(all, option{note: "left out, rlcheck sends HTTP/1.1"}, "--http3", "-0", "--http1.0")
-	names(all, option{note: "left out, rlcheck sends HTTP/1.1 (give --http2 to rlcheck for HTTP/2)"},
-		"--http2", "--http2-prior-knowledge")
-	names(all, option{}, "-s", "--silent", "-S", "--show-error", "-i", "--include", "-v", "--verbose",
-		"-f", "--fail", "--fail-with-body", "-N", "--no-buffer", "-#", "--progress-bar", "-g", "--globoff",
-		"--http1.1", "-O", "--remote-name")
-	names(all, option{value: true},
-		"-o", "--output", "-w", "--write-out", "-D", "--dump-header", "-c", "--cookie-jar")
-	names(all, option{value: true, note: "left out (--set target.timeout=DURATION)"},
-		"-m", "--max-time", "--connect-timeout")
-	names(all, option{value: true, note: "left out, rlcheck repeats no request"},
-		"--retry", "--retry-delay", "--retry-max-time")
+var options = []option{
+	{spellings: "-H --header", value: true, apply: (*curlParser).field},
+	{spellings: "-X --request", value: true, apply: keep(func(p *curlParser, v string) { p.r.Method = v })},
+	{spellings: "--cacert", value: true, apply: keep(func(p *curlParser, v string) { p.r.CACert = v })},
+	{spellings: "-E --cert", value: true, apply: keep(func(p *curlParser, v string) { p.r.Cert = v })},
+	{spellings: "--key", value: true, apply: keep(func(p *curlParser, v string) { p.r.Key = v })},
+	{spellings: "-A --user-agent", value: true, apply: keepField("User-Agent")},
+	{spellings: "-e --referer", value: true, apply: keepField("Referer")},
+	{spellings: "-b --cookie", value: true, apply: (*curlParser).cookie},
+	{spellings: "-u --user", value: true, apply: (*curlParser).user},
+	{spellings: "-d --data --data-ascii --data-binary --json", value: true, apply: (*curlParser).body},
+	{spellings: "--data-raw", value: true,
+		apply: keep(func(p *curlParser, v string) { p.data = append(p.data, v) })},
+	{spellings: "--data-urlencode", value: true, apply: (*curlParser).encoded},
+	{spellings: "--url", value: true,
+		apply: keep(func(p *curlParser, v string) { p.urls = append(p.urls, v) })},
+	{spellings: "-k --insecure", apply: keep(func(p *curlParser, _ string) { p.r.Insecure = true })},
+	{spellings: "-G --get", apply: keep(func(p *curlParser, _ string) { p.inQuery = true })},
+	{spellings: "-I --head", apply: keep(func(p *curlParser, _ string) { p.r.Method = http.MethodHead })},
+	{spellings: "--compressed", note: "left out, rlcheck asks for no compression"},
+	{spellings: "-L --location", note: "left out, rlcheck follows no redirect"},
+	{spellings: "--http3 -0 --http1.0", note: "left out, rlcheck sends HTTP/1.1"},
+	{spellings: "--http2 --http2-prior-knowledge",
+		note: "left out, rlcheck sends HTTP/1.1 (give --http2 to rlcheck for HTTP/2)"},
+	{spellings: "-s --silent -S --show-error -i --include -v --verbose -f --fail --fail-with-body -N " +
+		"--no-buffer -# --progress-bar -g --globoff --http1.1 -O --remote-name"},
+	{spellings: "-o --output -w --write-out -D --dump-header -c --cookie-jar", value: true},
+	{spellings: "-m --max-time --connect-timeout", value: true,
+		note: "left out (--set target.timeout=DURATION)"},
+	{spellings: "--retry --retry-delay --retry-max-time", value: true,
+		note: "left out, rlcheck repeats no request"},
+	{spellings: "-F --form", value: true, refused: "forms with files cannot be sent",
+		mend: "write the body into a file, and -d @FILE"},
+	{spellings: "-T --upload-file", value: true, refused: "an upload cannot be sent",
+		mend: "write -X PUT, and -d @FILE"},
+	{spellings: "-x --proxy", value: true,
+		refused: "with this option requests go to the target without a proxy"},
+	{spellings: "--resolve --connect-to --unix-socket", value: true,
+		refused: "the address is the one in the URL",
+		mend:    "write the address in the URL, and the name with --host"},
+	{spellings: "-K --config", value: true, refused: "rlcheck reads no options from a file"},
+	{spellings: "-: --next", refused: "one command sends one request"},
 }
 
-// refusals adds the options that cannot be ignored: without them another request would be sent.
-func refusals(all map[string]option) {
-	refuse := func(why, mend string, spellings ...string) {
-		names(all, option{value: true, refused: why, mend: mend}, spellings...)
-	}
-	refuse("forms with files cannot be sent", "write the body into a file, and -d @FILE", "-F", "--form")
-	refuse("an upload cannot be sent", "write -X PUT, and -d @FILE", "-T", "--upload-file")
-	refuse("with this option requests go to the target without a proxy", "", "-x", "--proxy")
-	refuse("the address is the one in the URL", "write the address in the URL, and the name with --host",
-		"--resolve", "--connect-to", "--unix-socket")
-	refuse("rlcheck reads no options from a file", "", "-K", "--config")
-	names(all, option{refused: "one command sends one request"}, "-:", "--next")
-}
+// has tells whether a word is the option.
+func (o *option) has(word string) bool { return slices.Contains(strings.Fields(o.spellings), word) }
 
 // unknown refuses an option that is not in the table. It shows only the name: the text behind it may be a
 // secret.
@@ -443,7 +424,12 @@ func unknown(word string) error {
 	}
 	mend := ""
 	if len(name) > 4 {
-		mend = text.Suggest(name, slices.Sorted(maps.Keys(options)))
+		var known []string
+		for _, o := range options {
+			known = append(known, strings.Fields(o.spellings)...)
+		}
+		slices.Sort(known)
+		mend = text.Suggest(name, known)
 	}
 	return problem(strconv.Quote(name), "rlcheck does not know this option", mend)
 }
