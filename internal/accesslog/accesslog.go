@@ -116,12 +116,9 @@ type Log struct {
 	// minute. If lines are not in the order of their ends, as when workers buffer them, both instants are
 	// nearer by twice the observed disorder.
 	Header timeline.Header
+	Counts
 	// Ends has, for each file, the number of its last line.
 	Ends []int
-	// Lines is the number of lines that are not blank. Each is an observation, or counted by one of the
-	// others. Foreign lines are no requests. Skipped lines cannot be read. Unmatched ones do not match.
-	// Keyless ones have no partition.
-	Lines, Foreign, Skipped, Unmatched, Keyless int
 	// FirstSkipped is the problem of the first line that was skipped.
 	FirstSkipped *timeline.ParseError
 	// Lossy: requests may be missing in the middle of the log, so a denial proves nothing. Lines were
@@ -129,6 +126,39 @@ type Log struct {
 	Lossy bool
 	// ZoneUnknown: times had no zone and were read as UTC.
 	ZoneUnknown bool
+	// Widest is the longest interval.
+	Widest time.Duration
+	// Flaws say what is wrong with the log, each with its line and count.
+	Flaws []string
+	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
+	Unnamed map[int]int
+	// Caches counts the answers that a cache gave, according to the fields in the log. Their Outcome is
+	// Unknown. Its numbers are numbers of lines.
+	Caches headers.Caches
+	// Absent names the fields of conditions (Options.Match) that no request of the log has. May be nil.
+	Absent []string
+
+	// spool has the requests in their order. Their times count from the Unix epoch, and zero is that of zero.
+	// See reader.record.
+	spool  *timeline.Spool
+	zero   time.Duration
+	copies copies
+	eras   []era
+	// lone are the partitions all of whose requests are left out. left is the number of these requests.
+	lone map[string]bool
+	left int
+}
+
+// Counts are numbers of lines and of requests.
+type Counts struct {
+	// Lines is the number of lines that are not blank. Each is an observation, or counted by one of the
+	// others. Foreign lines are no requests. Skipped lines cannot be read. Unmatched ones do not match.
+	// Keyless ones have no partition.
+	Lines, Foreign, Skipped, Unmatched, Keyless int
+	// Edges is how many of the skipped lines are the first or last ones of a file.
+	Edges int
+	// Copies counts requests whose lines are equal to an earlier one, FirstCopy is the first.
+	Copies, FirstCopy int
 	// Whole is how many answers were surely sent to their last byte. These have a Done.
 	Whole int
 	// Headed is how many intervals the time of the answer's header narrowed. Shadow is how many requests were
@@ -136,39 +166,12 @@ type Log struct {
 	Headed, Shadow int
 	// Costs is how many requests say what they cost.
 	Costs int
-	// Widest is the longest interval.
-	Widest time.Duration
 	// Respelled is how many addresses are other spellings of a client.
 	Respelled int
-	// Flaws say what is wrong with the log, each with its line and count.
-	Flaws []string
-	// Edges is how many of the skipped lines are the first or last ones of a file.
-	Edges int
-	// Copies counts requests whose lines are equal to an earlier one, FirstCopy is the first.
-	Copies, FirstCopy int
-	// Unnamed counts, by status, the answers that are neither admissions nor denials. May be nil.
-	Unnamed map[int]int
-
-	// Caches counts the answers that a cache gave, according to the fields in the log. Their Outcome is
-	// Unknown. Its numbers are numbers of lines.
-	Caches headers.Caches
 	// Doubtful counts the requests that meet all conditions only as their path and host are written, or only
 	// in plain form. It is not known whether they were limited, so their Outcome is Unknown. Those of a
 	// partition without any other request are left out, as Unmatched.
 	Doubtful int
-	// Absent names the fields of conditions (Options.Match) that no request of the log has. May be nil.
-	Absent []string
-
-	// spool has the requests in their order. Their times count from the Unix epoch, and zero is that of zero.
-	// See reader.record. names are the partitions.
-	spool  *timeline.Spool
-	zero   time.Duration
-	names  []string
-	copies copies
-	eras   []era
-	// lone are the partitions all of whose requests are left out. left is the number of these requests.
-	lone map[string]bool
-	left int
 }
 
 // Len returns the number of requests.

@@ -2,10 +2,7 @@ package accesslog
 
 import (
 	"bytes"
-	"fmt"
-	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/rlcheck/rlcheck/internal/text"
 )
@@ -98,63 +95,4 @@ func plainPath(p []byte) []byte {
 		}
 	}
 	return append([]byte{'/'}, bytes.Join(kept, []byte{'/'})...)
-}
-
-// doubts says of a partition whether a request surely meets all conditions, and how many others perhaps do.
-type doubts struct {
-	sure    bool
-	perhaps int
-}
-
-// doubt counts a request of a partition.
-func (r *reader) doubt(partition uint32, sure bool) {
-	for int(partition) >= len(r.doubts) {
-		r.doubts = append(r.doubts, doubts{})
-	}
-	if d := &r.doubts[partition]; sure {
-		d.sure = true
-	} else {
-		d.perhaps++
-	}
-}
-
-// lone returns the partitions that have no request that surely meets all conditions, and how many requests
-// they have. There is nothing to judge in these.
-func (r *reader) lone() (which map[string]bool, n int) {
-	which = map[string]bool{}
-	for i, d := range r.doubts {
-		if d.sure {
-			continue
-		}
-		if n += d.perhaps; r.whole {
-			which[""] = true
-		} else {
-			which[r.out.names[i]] = true
-		}
-	}
-	return which, n
-}
-
-// escaped is text that partitionName writes: \x and a byte that is no ASCII, or a backslash.
-var escaped = regexp.MustCompile(`\\x(?:[89a-fA-F][0-9a-fA-F]|5c)`)
-
-// partitionName returns a value as the name of a partition, in UTF-8. Bytes that are no UTF-8 are written as
-// \xXX. So is the backslash of a name that has such bytes or looks as if it had. So no two values get one
-// name.
-func partitionName(b []byte) string {
-	if utf8.Valid(b) && !bytes.ContainsRune(b, utf8.RuneError) && !escaped.Match(b) {
-		return string(b)
-	}
-	var out []byte
-	for len(b) > 0 {
-		r, size := utf8.DecodeRune(b)
-		if r == utf8.RuneError || r == '\\' {
-			size = 1
-			out = fmt.Appendf(out, `\x%02x`, b[0])
-		} else {
-			out = append(out, b[:size]...)
-		}
-		b = b[size:]
-	}
-	return string(out)
 }

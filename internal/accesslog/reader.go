@@ -22,10 +22,8 @@ type reader struct {
 	t      *table
 	layout layout
 	v      values
-	// by is the field of the partition. whole: there is only one partition.
-	by    field
-	cost  field
-	whole bool
+	clients
+	cost field
 	// match, denied and allowed are the conditions of the options.
 	match, denied, allowed []condition
 	// stated: a line had a status.
@@ -33,18 +31,14 @@ type reader struct {
 	// opening is the first line, until the second one shows whether the log is in JSON.
 	opening     []byte
 	openingLine int
-	doubts      []doubts // by partition
 
-	out     Log
-	numbers map[string]uint32 // by value
-	clients map[string]uint32 // by name
-	cache   cacheTold
-	unnamed map[int]int
-	sorter  *timeline.Sorter
-	// n is the number of requests, first is the earliest beginning, and begun that of the first line.
-	n            int
-	first, begun int64
-	problems     problems
+	out    Log
+	cache  cacheTold
+	sorter *timeline.Sorter
+	// n is the number of requests.
+	n int
+	extent
+	problems problems
 	hygiene
 	joiner
 	wraps []wrap
@@ -52,6 +46,12 @@ type reader struct {
 	last  int // the number of the last record
 	// unzoned: the time that was read last had no zone.
 	unzoned bool
+}
+
+// extent is the time that a log spans, in nanoseconds since the Unix epoch.
+type extent struct {
+	// firstFrom is the earliest beginning of a request, and begun that of the first line.
+	firstFrom, begun int64
 	// firstTo is the earliest end of an interval, lastEnd the latest end of a request, and longest the
 	// longest interval.
 	firstTo, lastEnd, longest int64
@@ -79,8 +79,9 @@ func newReader(o Options) (*reader, error) {
 	if o.Outcome == nil {
 		o.Outcome = StatusOutcome
 	}
-	r := &reader{o: o, numbers: map[string]uint32{}, clients: map[string]uint32{}, unnamed: map[int]int{},
-		firstTo: math.MaxInt64, first: math.MaxInt64, lastEnd: math.MinInt64}
+	r := &reader{o: o, clients: clients{numbers: map[string]uint32{}, spelled: map[string]uint32{}},
+		extent: extent{firstTo: math.MaxInt64, firstFrom: math.MaxInt64, lastEnd: math.MinInt64}}
+	r.out.Unnamed = map[int]int{}
 	r.sorter = timeline.NewSorter(r.o.spilled)
 	found, both := row(o.Format, false)
 	if found == nil {
@@ -126,7 +127,7 @@ func (r *reader) fields() (all []field) {
 	}
 	switch by := r.o.PartitionBy; {
 	case by == "none", by == "" && r.row.client:
-		r.whole = true
+		r.whole, r.names, r.doubts = true, []string{""}, []doubts{{}}
 	default:
 		r.by = get(cmp.Or(by, "address"))
 	}
@@ -407,16 +408,10 @@ func (r *reader) record(s span, status int, sure bool, line int) timeline.Observ
 		if r.out.Caches.Gave(line, r.cache.get(r.v)) {
 			o.Outcome = timeline.Unknown
 		} else if o.Outcome == timeline.Unknown {
-			r.unnamed[status]++
+			r.out.Unnamed[status]++
 		}
 	}
-	if partition := uint32(0); !r.whole {
-		partition = r.number(r.v.get(r.by))
-		o.Partition = r.out.names[partition]
-		r.doubt(partition, sure)
-	} else {
-		r.doubt(0, sure)
-	}
+	o.Partition = r.clients.take(r.v.get(r.by), sure)
 	return o
 }
 
@@ -459,33 +454,8 @@ func (r *reader) add(o *timeline.Observation) {
 	if r.n++; r.n == 1 {
 		r.begun = int64(o.Sent)
 	}
-	r.first = min(r.first, int64(o.Sent))
+	r.firstFrom = min(r.firstFrom, int64(o.Sent))
 	r.sorter.Add(o)
-}
-
-// client tells whether it is known whose request the line is, and what is wrong with that name. It counts a
-// line without a name.
-func (r *reader) client() (known bool, f flaw) {
-	if r.whole {
-		return true, flaw{}
-	}
-	name := r.v.get(r.by)
-	most := max(r.t.most[r.by.slot], r.t.most[r.by.other])
-	switch {
-	case name == nil:
-		r.out.Keyless++
-		return false, flaw{}
-	case string(name) == "REDACTED":
-		return true, flaw{what: r.by.name + " " + quote(name),
-			why: "the server leaves it out of its log, so all clients would count as one",
-			mend: "let it log the value (log_credentials of Caddy, headers.names of Traefik), or tell " +
-				"clients apart by another field", final: true}
-	case most > 0 && len(name) >= most:
-		return true, flaw{what: r.by.name + " " + quote(name),
-			why:  fmt.Sprintf("the format keeps only its first %d bytes, which other values may share", most),
-			mend: fmt.Sprintf("log it without :%d", most)}
-	}
-	return true, flaw{}
 }
 
 // statusOf reads a status; 0: none was sent.
@@ -501,27 +471,6 @@ func statusOf(b []byte) (int, bool) {
 		n = 0
 	}
 	return n, true
-}
-
-// number returns the number of a partition.
-func (r *reader) number(value []byte) uint32 {
-	if k, known := r.numbers[string(value)]; known {
-		return k
-	}
-	name := value
-	if r.by.slot == slotAddress || r.by.bits != [2]int{} {
-		name = client(value, r.by.bits)
-	}
-	k, known := r.clients[string(name)]
-	if !known {
-		k = uint32(len(r.out.names))
-		r.out.names = append(r.out.names, partitionName(name))
-		if bytes.IndexByte(name, ':') >= 0 || !bytes.Equal(name, value) { // it may have other spellings
-			r.clients[string(name)] = k
-		}
-	}
-	r.numbers[string(value)] = k
-	return k
 }
 
 // backwards is by how much the times of a log without zones may run backwards or leap. More than that is
@@ -562,7 +511,7 @@ func (r *reader) follow(s span, number int) flaw {
 // finish returns what is wrong with the whole log.
 func (r *reader) finish(last int) error {
 	nothing := timeline.ParseError{Line: max(last, 1), What: "no request", Why: "there is nothing to judge"}
-	_, lone := r.lone()
+	_, lone, _ := r.lone()
 	switch n := r.out.Lines; {
 	case r.problems.count > 0:
 	case r.n > lone && !r.stated:
@@ -617,16 +566,11 @@ func (r *reader) log() (*Log, error) {
 	out := r.out // the maps of the reader are not kept
 	l := &out
 	l.spool = r.sorter.Finish()
-	l.Unnamed, l.Absent = r.unnamed, r.absent()
-	l.lone, l.left = r.lone()
+	l.Absent = r.absent()
+	l.lone, l.left, l.Doubtful = r.lone()
 	l.Unmatched += l.left
-	for i, d := range r.doubts {
-		if d.sure {
-			l.Doubtful += r.doubts[i].perhaps
-		}
-	}
-	l.Respelled = len(r.numbers) - len(l.names)
-	zero := time.Unix(0, r.first).Unix() * second // the whole second before it
+	l.Respelled = max(0, len(r.numbers)-len(r.names))
+	zero := time.Unix(0, r.firstFrom).Unix() * second // the whole second before it
 	l.zero = time.Duration(zero)
 	l.Header = timeline.Header{Started: time.Unix(0, zero).UTC(), WallError: r.o.WallError}
 	if r.row.relative {
