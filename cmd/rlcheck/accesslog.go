@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"regexp"
@@ -107,11 +106,6 @@ func (f *checkFlags) ReadDenied() error {
 	}
 	f.Denied = append(f.Denied, set...)
 	return nil
-}
-
-func accessLog(e *cli.Env, in io.Reader, name string, f *checkFlags, limit spec.Limit) (*accesslog.Log,
-	error) {
-	return f.accessLog(e, []accesslog.File{{Name: name, In: in}}, limit)
 }
 
 // each returns what each request costs, 0 if --cost is no number.
@@ -322,14 +316,10 @@ func unnamed(l *accesslog.Log) string {
 	statuses := slices.Sorted(maps.Keys(counts))
 	slices.SortStableFunc(statuses, func(a, b int) int { return counts[b] - counts[a] })
 	var out []string
-	for i, s := range statuses {
-		if i == 5 {
-			out = append(out, "...")
-			break
-		}
+	for _, s := range statuses {
 		out = append(out, fmt.Sprintf("%d (%d)", s, counts[s]))
 	}
-	return strings.Join(out, ", ")
+	return few(out)
 }
 
 // stamps are what rotations add to the name of a log: a number, or a date with or without a time.

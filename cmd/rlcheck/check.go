@@ -335,17 +335,22 @@ func (f *checkFlags) absent(name string) error {
 	return errors.Join(errs...)
 }
 
+// few lists the first of some words.
+func few(words []string) string {
+	const most = 5
+	if len(words) > most {
+		words = append(slices.Clone(words[:most]), "...")
+	}
+	return strings.Join(words, ", ")
+}
+
 // excerpts lists the first names.
 func excerpts(names []string) string {
-	const most = 5
-	var out []string
-	for _, n := range names[:min(len(names), most)] {
-		out = append(out, strconv.Quote(n))
+	quoted := slices.Clone(names)
+	for i, n := range names {
+		quoted[i] = strconv.Quote(n)
 	}
-	if len(names) > most {
-		out = append(out, "...")
-	}
-	return strings.Join(out, ", ")
+	return few(quoted)
 }
 
 // writeVerdict prints a judgement as text.

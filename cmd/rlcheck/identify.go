@@ -463,7 +463,7 @@ func loggedIn(e *cli.Env, name string, f *identifyFlags, changed func(string) bo
 		return nil, err
 	}
 	defer file.Close()
-	l, err := accessLog(e, file, name, &c, nil)
+	l, err := c.accessLog(e, []accesslog.File{{Name: name, In: file}}, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/rundir"
+	"github.com/rlcheck/rlcheck/internal/accesslog"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/report"
@@ -238,7 +239,7 @@ func eachRequest(e *cli.Env, f *simulateFlags,
 	if open == nil {
 		f.read.Log.Complete = true // what a log misses is not judged
 		f.read.Log.WithoutCached = true
-		l, err := accessLog(e, in, name, &f.read, nil)
+		l, err := f.read.accessLog(e, []accesslog.File{{Name: name, In: in}}, nil)
 		if err != nil {
 			return timeline.Header{}, err
 		}
