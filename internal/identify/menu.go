@@ -1,7 +1,6 @@
 package identify
 
 import (
-	"fmt"
 	"slices"
 	"time"
 
@@ -14,7 +13,7 @@ func (p *Planner) menu() []Experiment {
 	add := func(phases ...Phase) { out = append(out, Experiment{phases}) }
 	for _, share := range []float64{0, 0.25, 0.5, 0.75, 1} {
 		for _, w := range p.waits(share) {
-			add(p.volley(fmt.Sprintf("quota-after-%s", Brief(w)), w, p.Every))
+			add(p.volley("quota-after-"+Brief(w), w, p.Every))
 			if !p.Far || p.alone() { // far away one request tells little about the kind
 				add(Phase{Name: "one-after-" + Brief(w), Rest: w, Requests: 1, Every: p.Every})
 			}
@@ -31,31 +30,28 @@ func (p *Planner) menu() []Experiment {
 		if m.kind.Paced {
 			t *= time.Duration(q)
 		}
-		for _, later := range []time.Duration{t / 3, t * 3 / 5, t * 9 / 10} {
-			for _, more := range []time.Duration{0, t * 2 / 5,
-				t * 7 / 10} { // at another phase of a window by the clock
-				if len(full) == 0 {
-					break
-				}
-				name := fmt.Sprintf("half-then-%s", Brief(later))
-				add(Phase{Name: name, Rest: full[len(full)-1] + more, Requests: (q + 1) / 2,
-					Every: p.Every},
-					p.volley(name, later, p.Every), p.volley(name, later, p.Every))
-			}
-		}
 		every := max(p.Every, t/time.Duration(2*q))
-		steady := Phase{Name: fmt.Sprintf("steady-every-%s", Brief(every)), Rest: every,
-			Requests: min(q+4, 20), Every: every}
+		steady := Phase{Name: "steady-every-" + Brief(every), Rest: every, Every: every,
+			Requests: min(q+4, 20)}
 		first := steady
 		first.Rest = max(every, p.Wait)
 		add(first, steady, steady)
 		if m.kind.Paced {
 			out = append(out, p.overloads(m)...)
 		}
-		if len(full) > 0 {
-			out = append(out, p.ladders(m, full[len(full)-1])...)
-			add(p.volley("wider-"+Brief(p.Every*3/2), full[len(full)-1], p.Every*3/2))
+		if len(full) == 0 {
+			continue
 		}
+		whole := full[len(full)-1]
+		for _, later := range []time.Duration{t / 3, t * 3 / 5, t * 9 / 10} {
+			name := "half-then-" + Brief(later)
+			again := p.volley(name, later, p.Every)
+			for _, more := range []time.Duration{0, t * 2 / 5, t * 7 / 10} { // at another phase of a window
+				half := Phase{Name: name, Rest: whole + more, Requests: (q + 1) / 2, Every: p.Every}
+				add(half, again, again)
+			}
+		}
+		out = append(out, p.ladders(m, whole)...)
 	}
 	return out
 }
