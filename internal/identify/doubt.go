@@ -4,14 +4,13 @@ import (
 	"slices"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
 // doubt divides doubtful boxes, the smallest first, until they are as narrow as the judge can tell.
 func (r *Region) doubt(tl *timeline.Timeline) {
+	const finest = 1.0005 // the ratio between the ends of a time below which a box is kept as it is
 	var kept []Box
-	finest := r.finest(tl)
 	if r.Broad {
 		r.spread(tl, &r.Doubtful, mostBroad)
 	}
@@ -31,17 +30,6 @@ func (r *Region) doubt(tl *timeline.Timeline) {
 		}
 	}
 	r.Doubtful = append(r.Doubtful, kept...)
-}
-
-// finest is the ratio between the ends of a time below which a doubtful box is kept as it is. Windows by the
-// clock repeat through the whole recording, so their lengths are told apart more finely. So is the unit of a
-// bucket that is never full, where no unit is known yet that explains all. Delays tell that of a queue.
-func (r *Region) finest(tl *timeline.Timeline) float64 {
-	const usual = 1.0005
-	if r.Kind.Base.Align != spec.AlignUnknown && (!r.Kind.Paced || r.Kind.Queue || len(r.Live) > 0) {
-		return usual
-	}
-	return min(usual, 1+float64(time.Millisecond)/float64(2*tl.End()+1))
 }
 
 // sharpen divides boxes at an end of what is left, since no experiment will narrow it.
