@@ -57,18 +57,6 @@ func (w *wire) drained() int {
 	return asked[quotaPhase]
 }
 
-// hopeless tells whether two fifths of the budget refuted no kind, although the judge was asked again. It is
-// so too where all that is left recovers too soon to be told from here.
-func (x *search) hopeless() bool {
-	if !x.pace.far || 5*len(x.tl.Observations) <= 2*x.o.MaxRequests {
-		return false
-	}
-	if x.queue.without == nil && len(x.gone) == 0 {
-		x.exclude()
-	}
-	return x.queue.without == nil && len(x.gone) == 0
-}
-
 // burstPhase is the name of a burst for the whole quota.
 const burstPhase = "burst"
 

@@ -152,10 +152,6 @@ func (x *search) afterRest(ctx context.Context) {
 func (x *search) explore(ctx context.Context) {
 	for !x.asker.Over() {
 		x.narrow(FewAsked)
-		if x.hopeless() {
-			x.stopped = "from here the requests that were sent refute too little"
-			return
-		}
 		if again, over := x.known(ctx); over {
 			return
 		} else if again {
