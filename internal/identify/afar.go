@@ -2,6 +2,7 @@ package identify
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -68,7 +69,7 @@ func (x *search) deepen() {
 	few, after, left := 3, x.o.MaxRequests/5, classes(x.regions)
 	if x.pace.far {
 		few = 5
-		left = slicesCompact(left)
+		left = slices.CompactFunc(left, func(a, b []*Region) bool { return a[0].Kind.Like(b[0].Kind) })
 	}
 	if len(left) > few || len(x.tl.Observations) < after {
 		return
@@ -83,34 +84,11 @@ func (x *search) deepen() {
 	}
 }
 
-// slicesCompact joins the classes of counters that differ in their rounding alone.
-func slicesCompact(all [][]*Region) (out [][]*Region) {
-	for i, class := range all {
-		if i == 0 || !all[i-1][0].Kind.Like(class[0].Kind) {
-			out = append(out, class)
-		}
-	}
-	return out
-}
-
 // choose returns the next experiment; false where none within the budget tells anything.
 func (x *search) choose() (Experiment, bool) {
 	p := x.planner(x.settled(x.likely())) // then only doubtful kinds are to be told
 	p.Weigh()
 	return p.Best()
-}
-
-// quickest is the shortest time in which one of regions may recover.
-func quickest(regions []*Region) time.Duration {
-	least := time.Duration(1<<63 - 1)
-	for _, r := range regions {
-		h := r.Hull()
-		if r.Kind.Paced {
-			h.T1 *= time.Duration(h.Q1)
-		}
-		least = min(least, h.T1)
-	}
-	return least
 }
 
 // Far from the target a request is decided at any time until its answer. So each end of a window is open by a

@@ -94,7 +94,7 @@ func (x answer) result() *Result {
 	x.list(res)
 	if len(res.Found) > 0 && res.Found[0].Stated {
 		const windows = 3
-		b := &res.Raised.Budget
+		b := &res.Raised
 		b.MaxTime = max(b.MaxTime, windows*res.Found[0].Limit[0].Recovery()+time.Minute)
 	}
 	switch {
@@ -127,7 +127,8 @@ func (x answer) list(res *Result) {
 	for _, class := range classes(x.regions) {
 		c, stands := x.candidate(class[0])
 		for _, same := range class[1:] {
-			c.Class = with(c.Class, same.Kind.Class)
+			c.Class = append(c.Class, slices.DeleteFunc(slices.Clone(same.Kind.Class),
+				func(a spec.Algorithm) bool { return slices.Contains(c.Class, a) })...)
 		}
 		left[class[0].Kind.Text] = true
 		switch h := class[0].Hull(); {
@@ -214,7 +215,9 @@ func (x answer) named() bool {
 // name names the only class that is left.
 func (x answer) name(res *Result) {
 	c := res.Found[0]
-	if x.skip > 0 && x.asker.FailsInUse(x.tl, c.Limit) {
+	whole := *x.tl
+	whole.Header.CompleteFrom = 1 // others may have used the quota before
+	if x.skip > 0 && x.asker.Fails(&whole, c.Limit) {
 		res.Stopped = fmt.Sprintf(forgot, text.Plural(x.skip, "request"))
 		return
 	}
@@ -222,7 +225,7 @@ func (x answer) name(res *Result) {
 		res.Stopped = cmp.Or(x.stopped, why)
 		return
 	}
-	res.Verdict, res.Stopped, res.Raised = Identified, "", Raised{}
+	res.Verdict, res.Stopped, res.Raised = Identified, "", Budget{}
 	res.Also, res.Sharper = x.alsoTold(c), x.sharper(c)
 }
 
@@ -323,17 +326,6 @@ func (x answer) stated(r *Region) (spec.Policy, bool) {
 	return p, x.asker.Explains(x.judged(), spec.Limit{p})
 }
 
-// with returns the algorithms of both classes, each once.
-func with(class, more []spec.Algorithm) []spec.Algorithm {
-	out := slices.Clone(class)
-	for _, a := range more {
-		if !slices.Contains(out, a) {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
 // nearest returns the kinds that were refuted last, with what refutes them.
 func (x answer) nearest() []Candidate {
 	const most = 2
@@ -382,7 +374,12 @@ func (x answer) blurred() string {
 	if !x.pace.far || len(x.regions) == 0 {
 		return ""
 	}
-	if least := quickest(x.regions); float64(x.blur()) > float64(least)*(Resolution-1) {
+	least := time.Duration(math.MaxInt64)
+	for _, r := range x.regions {
+		h := r.Hull()
+		least = min(least, r.Back(h.Q1, h.T1))
+	}
+	if float64(x.blur()) > float64(least)*(Resolution-1) {
 		return fmt.Sprintf(": a limit that recovers in %s cannot be measured to 4 %% over answers of %s",
 			text.Brief(least), text.Brief(x.blur()/2))
 	}
@@ -425,11 +422,11 @@ func (x answer) inFlight() *Candidate {
 	return out
 }
 
-// raised is the budget with which identify would tell more.
-func (x answer) raised() (out Raised) {
+// raised is the budget with which identify would tell more; zero where none would.
+func (x answer) raised() Budget {
 	const fastest, times, more, largest, enough = 100 * time.Microsecond, 12, 200, 5000, 5 * time.Minute
 	if x.recorded() {
-		return out
+		return Budget{}
 	}
 	b := x.o.Budget
 	if x.tl.Counts().Denied == 0 {
@@ -458,11 +455,9 @@ func (x answer) raised() (out Raised) {
 		b.MaxTime = (b.MaxTime + time.Minute - 1).Truncate(time.Minute)
 	}
 	if b == x.o.Budget {
-		out.Useless = true
-		return out
+		return Budget{}
 	}
-	out.Budget = b
-	return out
+	return b
 }
 
 // leastUnderWay is the least number of requests that may have been in flight at any denial.

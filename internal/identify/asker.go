@@ -52,10 +52,3 @@ func (a Asker) judged(tl *timeline.Timeline, l spec.Limit, fails bool) bool {
 		return err == nil && (j.Verdict == result.Fail) == fails
 	})
 }
-
-// FailsInUse is Fails for a recording of a quota that others may have used before.
-func (a Asker) FailsInUse(tl *timeline.Timeline, l spec.Limit) bool {
-	used := *tl
-	used.Header.CompleteFrom = 1
-	return a.Fails(&used, l)
-}

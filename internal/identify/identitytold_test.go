@@ -58,15 +58,15 @@ func TestWhatComesNextIsSaidOnce(t *testing.T) {
 	const believe = "  to believe what answers state: rlcheck run -t URL " +
 		"--limit 'fixed-window,rate=100/15m'\n"
 	for name, tt := range map[string]struct {
-		raised Raised
+		raised Budget
 		own    bool
 		want   string
 	}{
-		"raised": {Raised{Budget: Budget{800, 5 * time.Millisecond, 46 * time.Minute}}, false,
+		"raised": {Budget{800, 5 * time.Millisecond, 46 * time.Minute}, false,
 			"  next: rlcheck identify URL --budget requests=800,time=46m --max-rate 200/s\n" +
 				"    (at most 800 requests, in at most 46m)\n" + believe},
-		"too long": {Raised{Budget: Budget{800, 5 * time.Millisecond, 2 * time.Hour}}, false, believe},
-		"useless": {Raised{Useless: true}, false, "  next: a larger budget would not tell more from here; " +
+		"too long": {Budget{800, 5 * time.Millisecond, 2 * time.Hour}, false, believe},
+		"useless": {Budget{}, false, "  next: a larger budget would not tell more from here; " +
 			"ask from nearer, or with --limit and rlcheck run\n" + believe},
 	} {
 		r := &Result{Verdict: Open, Timeline: &timeline.Timeline{}, Raised: tt.raised,

@@ -41,8 +41,8 @@ type Result struct {
 	Wide, Out []string
 	// Under is what a log leaves under a smaller allowance for its times; empty for nothing.
 	Under string
-	// Raised is the budget with which identify would tell more.
-	Raised Raised
+	// Raised is the budget with which identify would tell more; zero where none would.
+	Raised Budget
 	// Also are limits that answers state beside the identified one.
 	Also []string
 	// Stopped says why the verdict is Open; empty otherwise.
@@ -53,12 +53,6 @@ type Result struct {
 	Gone []Candidate
 	// Clients is what tells clients apart; nil where nobody asked.
 	Clients *Found
-}
-
-// Raised is a larger budget, from that of the search. Useless tells that none would tell more.
-type Raised struct {
-	Budget
-	Useless bool
 }
 
 // Sent counts the requests of Timeline, Before and Clients.

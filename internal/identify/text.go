@@ -167,7 +167,7 @@ func (r *Result) again(a About) string {
 	if next.MaxTime > longestNext && believed != "" {
 		return believed
 	}
-	if next.Useless || next.MaxRequests == 0 || next.Budget == a.Budget {
+	if next.MaxRequests == 0 || next == a.Budget {
 		return "  next: a larger budget would not tell more from here; ask from nearer, or with --limit " +
 			"and rlcheck run\n" + believed
 	}
