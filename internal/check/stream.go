@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -202,16 +203,15 @@ func (s *Stream) whole(parts []*partition) *history.Recording {
 // apart judges one partition after the other.
 func (s *Stream) apart(parts []*partition) *result.Judgement {
 	partitions := make([]result.PartitionVerdict, len(parts))
-	large := func(st *partition) bool { return st.tape.N > heldLimit } // one at a time, for the memory
-	Each(len(parts), func(i int) {
-		if !large(parts[i]) {
-			partitions[i] = s.alone(parts[i])
-		}
-	})
-	for i, st := range parts {
-		if large(st) {
-			partitions[i] = s.alone(st)
-		}
+	order := make([]int, len(parts)) // the large ones last, for the memory: then little else is judged
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(parts[a].tape.N, parts[b].tape.N) })
+	large := sort.Search(len(order), func(k int) bool { return parts[order[k]].tape.N > heldLimit })
+	Each(large, func(k int) { partitions[order[k]] = s.alone(parts[order[k]]) })
+	for _, i := range order[large:] { // one at a time
+		partitions[i] = s.alone(parts[i])
 	}
 	failed := func(p result.PartitionVerdict) bool { return p.Verdict == result.Fail }
 	if s.sharedPhase() && !slices.ContainsFunc(partitions, failed) {
