@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/wrong"
 )
 
 // Dialect names a group of header fields that state a client's quota.
@@ -111,10 +112,10 @@ func factsOf(limit spec.Limit) facts {
 			name = "policy-" + strconv.Itoa(i+1)
 		}
 		if i == told {
-			f.quota, f.window, f.name = p.Full(), windowOf(p), name
+			f.quota, f.window, f.name = p.Full(), wrong.WindowOf(p), name
 		}
 		items[i] = strconv.Quote(name) + ";q=" + strconv.FormatInt(p.Full(), 10)
-		if w := windowOf(p); w >= time.Second && w%time.Second == 0 {
+		if w := wrong.WindowOf(p); w >= time.Second && w%time.Second == 0 {
 			items[i] += ";w=" + strconv.FormatInt(int64(w/time.Second), 10)
 		}
 	}
@@ -137,14 +138,6 @@ func tightest(limit spec.Limit) (best int) {
 		}
 	}
 	return best
-}
-
-// windowOf returns the time in which the used up quota of p comes back.
-func windowOf(p spec.Policy) time.Duration {
-	if p.HasWindow() {
-		return p.Rate.Per
-	}
-	return p.Recovery()
 }
 
 // ceilSeconds returns d in whole seconds, rounded up, or 0 for a negative d.

@@ -14,6 +14,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/wrong"
 )
 
 // Fault is a deliberate defect. The zero value is no fault: a right target. Its hooks say what it changes. A
@@ -124,25 +125,11 @@ func (f Fault) Wants() Want {
 }
 
 // Fits returns "" if l can show the fault. Otherwise it returns a sentence with the rule that l breaks.
-func (f Fault) Fits(l spec.Limit) string {
-	if f.limiter != nil && l.Completes() {
-		return "the fault keeps no completions (declare a limit that charges at the decision)"
-	}
-	if f.fits != nil {
-		if why := f.fits(l); why != "" {
-			return why
-		}
-	}
-	if f.policy != nil {
-		edited := slices.Clone(l)
-		for i := range edited {
-			edited[i] = f.policy(edited[i])
-		}
-		if _, err := reference.NewLimit(edited); err != nil {
-			return "the limit would contradict itself with this fault (declare another)"
-		}
-	}
-	return ""
+func (f Fault) Fits(l spec.Limit) string { return f.defect().Unfit(l) }
+
+// defect is what is wrong with the limiter itself.
+func (f Fault) defect() wrong.Defect {
+	return wrong.Defect{Fits: f.fits, Policy: f.policy, Limiter: f.limiter}
 }
 
 // faultsText has the class of each fault, behind its name, what a target with it does (text), and where it
@@ -153,13 +140,17 @@ var faultsText string
 
 // faults are all faults, ascending by name.
 var faults = sync.OnceValue(func() []Fault {
-	all := slices.Concat(policyFaults, limiterFaults, completionFaults, tokenFaults, storeFaults, keyFaults,
-		attributeFaults, abuseFaults, retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults,
-		eventFaults, ruleFaults, methodFaults, connectionFaults, timeFaults)
+	all := slices.Concat(completionFaults, tokenFaults, storeFaults, keyFaults, attributeFaults, abuseFaults,
+		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults,
+		connectionFaults, timeFaults)
 	for _, e := range text.Entries(faultsText) {
 		name, class, _ := strings.Cut(e.Name, " ")
 		f := &all[slices.IndexFunc(all, func(f Fault) bool { return f.Name == name })]
 		f.Sentence, f.Class, f.Citation = e.Get("text"), class, e.Get("seen")
+	}
+	for _, d := range wrong.Defects() {
+		all = append(all, Fault{Name: d.Name, Sentence: d.Sentence, Class: d.Class, Citation: d.Citation,
+			Promise: d.Promise, fits: d.Fits, policy: d.Policy, limiter: d.Limiter})
 	}
 	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all
@@ -191,34 +182,6 @@ func FindFault(name string, proxy bool) (Fault, error) {
 	return Fault{}, fmt.Errorf("fault %q: there is no such fault (%s)", name, near)
 }
 
-// Which limits can show some faults.
-
-// oneBucket demands one bucket that refills continuously.
-func oneBucket(l spec.Limit) string {
-	if len(l) == 1 && l[0].Bucketed() && l[0].Refill != spec.RefillInterval {
-		return ""
-	}
-	return "it needs one token-bucket, gcra or leaky-bucket with continuous refill"
-}
-
-// onePolicy demands one policy that does not queue.
-func onePolicy(l spec.Limit) string {
-	if len(l) == 1 && !l[0].Queued() {
-		return ""
-	}
-	return "it needs one policy that denies rather than delays"
-}
-
-// quotaTwo demands policies that admit two units at once.
-func quotaTwo(l spec.Limit) string {
-	for _, p := range l {
-		if p.Full() < 2 {
-			return "it needs a limit of at least 2 units at once"
-		}
-	}
-	return ""
-}
-
 // cleared demands a limit that a success clears.
 func cleared(l spec.Limit) string {
 	if l.Cleared() {
@@ -227,7 +190,6 @@ func cleared(l spec.Limit) string {
 	return "it needs a limit that a success clears (clear=200..299)"
 }
 
-// onTime demands policies that are charged at the decision and answer at once: a client that left a queue may
 // have been in time.
 func onTime(l spec.Limit) string {
 	if slices.ContainsFunc(l, spec.Policy.Queued) {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/wrong"
 )
 
 // retryAfterFaults are faults of the Retry-After field. These and the next ones decide rightly and answer
@@ -26,7 +27,7 @@ var retryAfterFaults = []Fault{
 		fits:   func(l spec.Limit) string { i := tightest(l); return toldApart(l[i : i+1]) },
 		answer: onRetryAfter(func(a *answer) { a.setRetryAfter(a.target.facts.window) })},
 	{Name: "retry-after-full",
-		fits:   func(l spec.Limit) string { return firstOf(bitByBit(l), toldApart(l)) },
+		fits:   func(l spec.Limit) string { return wrong.FirstOf(bitByBit(l), toldApart(l)) },
 		answer: onRetryAfter(func(a *answer) { a.setRetryAfter(max(a.wait(), a.ruling.Reset)) })},
 	{Name: "retry-after-fraction", answer: onRetryAfter(func(a *answer) {
 		a.header["Retry-After"] = []string{strconv.FormatFloat(math.Ceil(a.wait().Seconds()*2)/2+0.5, 'f',
@@ -90,7 +91,7 @@ var quotaFieldFaults = []Fault{
 			a.setQuota(a.ruling.Remaining-a.cost, a.reset())
 		}
 	}},
-	{Name: "denial-tells-other-limit", fits: quotaTwo, answer: func(a *answer) {
+	{Name: "denial-tells-other-limit", fits: wrong.QuotaTwo, answer: func(a *answer) {
 		if !a.ruling.Allow {
 			a.setQuota((a.target.facts.quota+1)/2, a.reset())
 		}
@@ -213,7 +214,7 @@ var denialFaults = []Fault{
 // hourApart demands that no other policy takes about an hour: a reset may be about any of them.
 func hourApart(l spec.Limit) string {
 	for i, p := range l {
-		if i != tightest(l) && windowOf(p) >= 59*time.Minute {
+		if i != tightest(l) && wrong.WindowOf(p) >= 59*time.Minute {
 			return "it needs other policies that are back within an hour, as a reset may be theirs"
 		}
 	}
@@ -239,7 +240,7 @@ func toldApart(l spec.Limit) string {
 			first = p.UntilBack(1) + time.Millisecond
 		}
 		first = max(first, p.LongestBan()) + p.Tick
-		if (p.Fixed() || !p.HasWindow()) && ceilSeconds(windowOf(p)) > ceilSeconds(first) {
+		if (p.Fixed() || !p.HasWindow()) && ceilSeconds(wrong.WindowOf(p)) > ceilSeconds(first) {
 			return ""
 		}
 	}

@@ -10,18 +10,21 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/rlcheck/rlcheck/internal/wrong"
 )
 
 // keyFaults choose the partition of a request wrongly.
 var keyFaults = []Fault{
-	{Name: "forwarded-for-trusted", fits: startsWithSome, key: func(r *http.Request, key string) string {
-		if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"),
-			","); strings.TrimSpace(first) != "" {
-			return "forwarded for " + strings.TrimSpace(first)
-		}
-		return key
-	}},
-	{Name: "real-ip-trusted", fits: startsWithSome, key: func(r *http.Request, key string) string {
+	{Name: "forwarded-for-trusted", fits: wrong.StartsWithSome,
+		key: func(r *http.Request, key string) string {
+			if first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-For"),
+				","); strings.TrimSpace(first) != "" {
+				return "forwarded for " + strings.TrimSpace(first)
+			}
+			return key
+		}},
+	{Name: "real-ip-trusted", fits: wrong.StartsWithSome, key: func(r *http.Request, key string) string {
 		for _, name := range []string{"X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip"} {
 			if v := r.Header[name]; len(v) > 0 {
 				return "real address " + v[0]
@@ -34,7 +37,7 @@ var keyFaults = []Fault{
 	{Name: "key-by-query",
 		key: func(r *http.Request, key string) string { return key + " ?" + r.URL.RawQuery }},
 	{Name: "key-by-method", key: func(r *http.Request, key string) string { return key + " " + r.Method }},
-	{Name: "keys-shared", fits: startsWithSome,
+	{Name: "keys-shared", fits: wrong.StartsWithSome,
 		key: func(r *http.Request, _ string) string { return addressKey(r) }},
 	{Name: "truncated-key",
 		key: func(_ *http.Request, key string) string { return key[:min(len(key), 64)] }},
@@ -54,7 +57,7 @@ var keyFaults = []Fault{
 		key, ok := t.named(r)
 		return ok && key == ""
 	}},
-	{Name: "ipv6-per-address", fits: startsWithSome,
+	{Name: "ipv6-per-address", fits: wrong.StartsWithSome,
 		network: func(a netip.Addr) string { return a.Unmap().String() }},
 	{Name: "mapped-address-apart", network: func(a netip.Addr) string {
 		if a.Is4In6() {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/wrong"
 )
 
 // storeFaults keep or share states wrongly.
@@ -18,7 +19,7 @@ var storeFaults = []Fault{
 		decider: func(b Setup) Decider { return NewSyncing(atLeastTwo(b), time.Second) }},
 	{Name: "quota-divided", fits: losesByEight, decider: func(b Setup) Decider { return NewDivided(b, 8) }},
 	{Name: "evicts-keys", fits: untold, decider: func(b Setup) Decider { return NewEvicting(b, 64) }},
-	{Name: "state-lost", fits: quotaTwo, // one unit is back before anybody sees that it was given twice
+	{Name: "state-lost", fits: wrong.QuotaTwo, // one unit is back before anybody sees that it was given twice
 		decider: func(b Setup) Decider { return NewAmnesiac(b, 2200*time.Millisecond) }},
 	{Name: "state-lost-rarely", decider: func(b Setup) Decider { return NewAmnesiac(b, time.Minute) }},
 	{Name: "delays-instead", fits: untold, decider: func(b Setup) Decider {
@@ -48,7 +49,7 @@ var completionFaults = []Fault{
 	{Name: "place-released-early", fits: inFlight,
 		decider: func(b Setup) Decider { return Hasty{Decider: NewMemory(b)} }},
 	{Name: "left-refunded", slow: true,
-		fits: func(l spec.Limit) string { return firstOf(onTime(l), quotaTwo(l)) },
+		fits: func(l spec.Limit) string { return wrong.FirstOf(onTime(l), wrong.QuotaTwo(l)) },
 		decider: func(b Setup) Decider {
 			return &Refunding{Decider: NewMemory(b), left: map[string]int64{}}
 		}},
@@ -118,7 +119,7 @@ var eventFaults = []Fault{
 var ruleFaults = []Fault{
 	{Name: "route-limit-ignored", rule: func(u *Rule) bool { return u.Path == "" || len(u.Limit) == 0 }},
 	{Name: "routes-share-counter", alsoCounted: true},
-	{Name: "route-by-raw-path", fits: startsWithSome, rawPaths: true},
+	{Name: "route-by-raw-path", fits: wrong.StartsWithSome, rawPaths: true},
 	{Name: "tier-ignored", rule: func(u *Rule) bool { return len(u.Header) == 0 }},
 	{Name: "exempt-limited", rule: func(u *Rule) bool { return len(u.Limit) > 0 || u.Barred }},
 	{Name: "zero-means-unlimited", zeroUnlimited: true},
@@ -183,7 +184,7 @@ var abuseFaults = []Fault{
 		unlimited: func(_ *Target, r *http.Request) bool { return success(r) }},
 	{Name: "success-clears-all", fits: cleared, success: func(t *Target) { _ = t.forget() }},
 	{Name: "success-uncleared", success: func(*Target) {},
-		fits: func(l spec.Limit) string { return firstOf(cleared(l), quotaTwo(l)) }},
+		fits: func(l spec.Limit) string { return wrong.FirstOf(cleared(l), wrong.QuotaTwo(l)) }},
 	{Name: "global-cap-ignored", cap: func(c Cap) bool { return c.ByAddress || c.Path != "" }},
 	{Name: "route-cap-ignored", cap: func(c Cap) bool { return c.Path == "" }},
 	{Name: "user-limit-ignored",

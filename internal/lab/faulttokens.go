@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/wrong"
 )
 
 // tokenFaults are faults of gateways that learn the cost of a request from its answer (Options.Tokens).
@@ -39,7 +40,7 @@ var tokenFaults = []Fault{
 	}},
 	{Name: "denied-tokens-charged", fits: paysLater, paysDenied: true,
 		settles: func(b bill) int64 { return b.told }},
-	{Name: "other-budget-stated", fits: severalPolicies, settles: func(b bill) int64 { return b.told },
+	{Name: "other-budget-stated", fits: wrong.SeveralPolicies, settles: func(b bill) int64 { return b.told },
 		answer: otherBudget},
 }
 

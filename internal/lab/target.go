@@ -203,13 +203,7 @@ func oneOf[T ~string](what string, word *T, words ...T) error {
 
 // newDecider returns the decider for o, in the store or in memory, with the fault.
 func newDecider(o *Options, fault Fault, c *Clock) (Decider, error) {
-	limit := o.Limit
-	if fault.policy != nil {
-		limit = slices.Clone(limit)
-		for i := range limit {
-			limit[i] = fault.policy(limit[i])
-		}
-	}
+	limit := fault.defect().Edited(o.Limit)
 	if o.Store != nil {
 		if fault.limiter != nil || fault.decider != nil {
 			return nil, fmt.Errorf("target: fault %q: it lives in the memory store (leave the store away)",
@@ -221,12 +215,9 @@ func newDecider(o *Options, fault Fault, c *Clock) (Decider, error) {
 		}
 		return d, nil
 	}
-	limiter, err := reference.NewLimit(limit)
+	limiter, err := fault.defect().Of(o.Limit)
 	if err != nil {
 		return nil, fmt.Errorf("target: %w", err)
-	}
-	if fault.limiter != nil {
-		limiter = fault.limiter(limiter, limit)
 	}
 	b := Setup{Limiter: limiter, Clock: c, Replicas: o.Replicas, Balance: o.Balance, Seed: o.Seed,
 		Limit: limit, KeepAll: fault.limiter != nil, PayDenied: fault.paysDenied,

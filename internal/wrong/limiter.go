@@ -1,4 +1,4 @@
-package lab
+package wrong
 
 import (
 	"math/bits"
@@ -12,17 +12,17 @@ import (
 // stepper decides one request of a partition with state s, as reference.Limiter.Step does.
 type stepper[S any] func(s S, at time.Duration, cost int64) (S, reference.Decision)
 
-// wrong is a limiter of our own, whose partitions begin with the zero S.
-type wrong[S any] struct{ step stepper[S] }
+// own is a limiter of our own, whose partitions begin with the zero S.
+type own[S any] struct{ step stepper[S] }
 
 // Init returns the state of a partition never seen.
-func (w wrong[S]) Init() reference.State {
+func (w own[S]) Init() reference.State {
 	var s S
 	return s
 }
 
 // Step decides one request.
-func (w wrong[S]) Step(s reference.State, at time.Duration, cost int64) (reference.State,
+func (w own[S]) Step(s reference.State, at time.Duration, cost int64) (reference.State,
 	reference.Decision) {
 	return w.step(s.(S), at, cost)
 }
@@ -48,7 +48,7 @@ type within[S any] struct {
 // drained uses up the quota of a partition when it is first seen.
 func drained(l reference.Limiter, limit spec.Limit) reference.Limiter {
 	type state struct{ inner reference.State }
-	return wrong[state]{func(s state, at time.Duration, cost int64) (_ state, d reference.Decision) {
+	return own[state]{func(s state, at time.Duration, cost int64) (_ state, d reference.Decision) {
 		if s.inner == nil {
 			s.inner, _ = l.Step(l.Init(), at, limit[0].Full())
 		}
@@ -68,7 +68,7 @@ func coarse(l reference.Limiter, _ spec.Limit) reference.Limiter {
 // lockedOut denies everything after a denial. It tells clients what the inner limiter would have told them.
 func lockedOut(l reference.Limiter, _ spec.Limit) reference.Limiter {
 	type state = within[bool] // own: it has denied
-	return wrong[state]{func(s state, at time.Duration, cost int64) (state, reference.Decision) {
+	return own[state]{func(s state, at time.Duration, cost int64) (state, reference.Decision) {
 		if s.inner == nil {
 			s.inner = l.Init()
 		}
@@ -87,8 +87,8 @@ func idleTimer(_ reference.Limiter, limit spec.Limit) reference.Limiter {
 		used int64
 		last time.Duration
 	}
-	quota, window := limit[0].Full(), windowOf(limit[0])
-	return wrong[state]{func(c state, at time.Duration, cost int64) (state, reference.Decision) {
+	quota, window := limit[0].Full(), WindowOf(limit[0])
+	return own[state]{func(c state, at time.Duration, cost int64) (state, reference.Decision) {
 		if at-c.last >= window {
 			c.used = 0
 		}
@@ -109,9 +109,9 @@ func forgetful(l reference.Limiter, limit spec.Limit) reference.Limiter {
 	type state = within[time.Duration] // own: the last request
 	ttl := time.Duration(0)
 	for _, p := range limit {
-		ttl = max(ttl, windowOf(p)/2)
+		ttl = max(ttl, WindowOf(p)/2)
 	}
-	return wrong[state]{func(s state, at time.Duration, cost int64) (_ state, d reference.Decision) {
+	return own[state]{func(s state, at time.Duration, cost int64) (_ state, d reference.Decision) {
 		if s.inner == nil || at-s.own >= ttl {
 			s.inner = l.Init()
 		}
@@ -166,7 +166,7 @@ func outlived(_ reference.Limiter, limit spec.Limit) reference.Limiter {
 		seen        bool
 	}
 	quota, window := limit[0].Rate.N, limit[0].Rate.Per
-	return wrong[state]{func(w state, at time.Duration, cost int64) (state, reference.Decision) {
+	return own[state]{func(w state, at time.Duration, cost int64) (state, reference.Decision) {
 		if index := int64(at / window); !w.seen || index != w.index {
 			stale := int64(0)
 			if w.seen && index == w.index+1 {
@@ -217,8 +217,8 @@ func (g grains) time(some int64) time.Duration {
 	return time.Duration((some-1)/g.n + 1)
 }
 
-// wrongBucket is a token bucket as products wrote it, with one defect.
-type wrongBucket struct {
+// Bucket is a token bucket as products wrote it, with one defect.
+type Bucket struct {
 	// Uncapped lets the level grow beyond the burst while it is idle.
 	Uncapped bool
 	// Tick drops the part of the elapsed time that is no multiple of it.
@@ -234,15 +234,15 @@ type wrongBucket struct {
 // maxFill is how many times its burst an uncapped bucket may hold, so that no product overflows.
 const maxFill = 64
 
-// serve returns the bucket that serves the first policy with the defect of b. A new partition is full.
-func (b wrongBucket) serve(_ reference.Limiter, limit spec.Limit) reference.Limiter {
+// Serve returns the bucket that serves the first policy with the defect of b. A new partition is full.
+func (b Bucket) Serve(_ reference.Limiter, limit spec.Limit) reference.Limiter {
 	type state struct {
 		level int64
 		last  time.Duration
 		turn  int
 	}
 	g := grainsOf(limit[0])
-	return wrong[state]{func(s state, at time.Duration, cost int64) (_ state, d reference.Decision) {
+	return own[state]{func(s state, at time.Duration, cost int64) (_ state, d reference.Decision) {
 		if b.Skew > 0 && s.turn%2 == 1 {
 			at += b.Skew
 		}
@@ -256,7 +256,7 @@ func (b wrongBucket) serve(_ reference.Limiter, limit spec.Limit) reference.Limi
 }
 
 // refilled returns a level after some time, with the defect.
-func (b wrongBucket) refilled(g grains, level int64, elapsed time.Duration) int64 {
+func (b Bucket) refilled(g grains, level int64, elapsed time.Duration) int64 {
 	if b.Narrow {
 		elapsed = time.Duration(int32(elapsed))
 	}
@@ -304,7 +304,7 @@ func ticking(_ reference.Limiter, limit spec.Limit) reference.Limiter {
 		}
 		return level + int64(lo)
 	}
-	return wrong[state]{func(s state, at time.Duration, cost int64) (_ state, d reference.Decision) {
+	return own[state]{func(s state, at time.Duration, cost int64) (_ state, d reference.Decision) {
 		if !s.seen {
 			s = state{level: g.full(), next: at + tick + late, seen: true}
 		}
@@ -325,8 +325,8 @@ func ticking(_ reference.Limiter, limit spec.Limit) reference.Limiter {
 // millisecond: a second entry of a millisecond is not added.
 func colliding(_ reference.Limiter, limit spec.Limit) reference.Limiter {
 	type state struct{ log []time.Duration } // milliseconds, ascending; never written to
-	quota, window := limit[0].Full(), windowOf(limit[0])
-	return wrong[state]{func(s state, at time.Duration, cost int64) (state, reference.Decision) {
+	quota, window := limit[0].Full(), WindowOf(limit[0])
+	return own[state]{func(s state, at time.Duration, cost int64) (state, reference.Decision) {
 		first, _ := slices.BinarySearch(s.log, at-window+1)
 		live := s.log[first:]
 		d := reference.Decision{Allow: int64(len(live))+cost <= quota, Reset: window}
@@ -349,7 +349,7 @@ func stuckSlots(l reference.Limiter, limit spec.Limit) reference.Limiter {
 	type times struct{ at, last time.Duration } // that of the inner limiter, and the last request
 	type state = within[times]
 	slot := limit[0].Tick
-	return wrong[state]{func(s state, at time.Duration, cost int64) (_ state, d reference.Decision) {
+	return own[state]{func(s state, at time.Duration, cost int64) (_ state, d reference.Decision) {
 		if s.inner == nil {
 			s = state{l.Init(), times{at, at}}
 		}

@@ -1,0 +1,252 @@
+package wrong
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
+)
+
+// maxTimer is the longest time of JavaScript's setTimeout: 2^31-1 milliseconds.
+const maxTimer = (1<<31 - 1) * time.Millisecond
+
+// OneBucket demands one bucket that refills continuously.
+func OneBucket(l spec.Limit) string {
+	if len(l) == 1 && l[0].Bucketed() && l[0].Refill != spec.RefillInterval {
+		return ""
+	}
+	return "it needs one token-bucket, gcra or leaky-bucket with continuous refill"
+}
+
+// OnePolicy demands one policy that does not queue.
+func OnePolicy(l spec.Limit) string {
+	if len(l) == 1 && !l[0].Queued() {
+		return ""
+	}
+	return "it needs one policy that denies rather than delays"
+}
+
+// QuotaTwo demands policies that admit two units at once.
+func QuotaTwo(l spec.Limit) string {
+	for _, p := range l {
+		if p.Full() < 2 {
+			return "it needs a limit of at least 2 units at once"
+		}
+	}
+	return ""
+}
+
+// timed demands policies that count in time.
+func timed(l spec.Limit) string {
+	for _, p := range l {
+		switch {
+		case p.InFlight():
+			return "it needs a limit with a rate"
+		case p.Refresh == spec.RefreshAll:
+			return "under refresh=all a client that keeps asking never gets units back (declare another)"
+		case p.HasWindow() && !p.Fixed() && p.LongestBan() >= p.Rate.Per:
+			return "a ban of a window hides when units of a log come back"
+		case p.HasWindow() && p.Align != spec.AlignClock && 10*p.Tick >= p.Rate.Per:
+			return "ticks, or slots, of a tenth of a window hide when it ends"
+		}
+	}
+	return ""
+}
+
+// notFixedWindow demands policies of which none is a fixed window.
+func notFixedWindow(l spec.Limit) string {
+	for _, p := range l {
+		if p.Fixed() {
+			return "a fixed window is not a fault of a fixed window (declare another algorithm)"
+		}
+	}
+	return ""
+}
+
+func oneWindow(l spec.Limit) string {
+	if len(l) != 1 || !l[0].HasWindow() {
+		return "it needs one fixed-window, sliding-window-log or sliding-window-counter"
+	}
+	return ""
+}
+
+// ownWindows demands a fixed window that each partition opens for itself.
+func ownWindows(l spec.Limit) string {
+	for _, p := range l {
+		if p.Fixed() && p.Align == spec.AlignFirst {
+			return ""
+		}
+	}
+	return "it needs a fixed-window with align=first"
+}
+
+// longWindow demands a policy with a window that is too long for setTimeout.
+func longWindow(l spec.Limit) string {
+	for _, p := range l {
+		if p.Rate.Per > maxTimer {
+			return ""
+		}
+	}
+	return "it needs a rate per more than 24.8 days"
+}
+
+// StartsWithSome demands policies that promise a new partition some units.
+func StartsWithSome(l spec.Limit) string {
+	for _, p := range l {
+		if least, _ := p.StartLevels(); least == 0 {
+			return "the limit allows a partition to start with nothing (declare it with start=full)"
+		}
+	}
+	return ""
+}
+
+// SeveralPolicies demands several policies that count what all of them admit.
+func SeveralPolicies(l spec.Limit) string {
+	for _, p := range l {
+		if p.Count == spec.CountOwn || p.Queued() {
+			return "it needs policies that deny rather than delay, and do not count requests that others deny"
+		}
+	}
+	if len(l) < 2 {
+		return "it needs several policies"
+	}
+	return ""
+}
+
+// fineClock demands windows of more than three ticks.
+func fineClock(l spec.Limit) string {
+	for _, p := range l {
+		if p.HasWindow() && 3*p.Tick >= p.Rate.Per {
+			return "ticks of a third of a window hide when it ends"
+		}
+	}
+	return ""
+}
+
+// alone demands one policy: a faster one keeps a client from using up what a slower one forgets.
+func alone(l spec.Limit) string {
+	switch {
+	case len(l) == 1 && l[0].TTL > 0:
+		return "the limit declares that it forgets clients (declare it without ttl)"
+	case len(l) == 1 && l[0].Tick > 0 && 3*l[0].Tick >= WindowOf(l[0]):
+		return "ticks of a third of the recovery hide what was forgotten half of it early"
+	case len(l) == 1:
+		return ""
+	}
+	return "it needs one policy, as a faster one keeps a client from using up the quota of a slower one"
+}
+
+// FirstOf returns the first of two objections.
+func FirstOf(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}
+
+// denialsFree demands policies under which a denied request leaves what is left as it is.
+func denialsFree(l spec.Limit) string {
+	for _, p := range l {
+		if p.Count == spec.CountAll || p.Ban > 0 {
+			return "under count=all or ban a denial takes what is left, too (declare another)"
+		}
+	}
+	return ""
+}
+
+// forgivesAsking demands policies that do not lock a client out for as long as it asks.
+func forgivesAsking(l spec.Limit) string {
+	for _, p := range l {
+		if p.Count == spec.CountAll || p.Refresh == spec.RefreshAll {
+			return "under count=all or refresh=all a client that keeps asking is kept out (declare another)"
+		}
+	}
+	return ""
+}
+
+// countsDenials demands policies for which it matters whether denied requests count. For a full fixed window,
+// an empty bucket that batches or ticks of whole units fill, or a queue, it does not.
+func countsDenials(l spec.Limit) string {
+	for _, p := range l {
+		ticks := p.Tick > 0 && p.Bucketed() && p.Tick >= p.UntilBack(1)
+		if p.Fixed() || ticks || p.Refill == spec.RefillInterval || p.Queued() ||
+			p.Count == spec.CountAll || p.Ban > 0 || p.Completes() {
+			return "it needs a bucket that refills all the time, a sliding-window-log or a " +
+				"sliding-window-counter that neither counts denied requests nor bans"
+		}
+	}
+	return ""
+}
+
+// seesParts demands a policy for which parts of a second matter. They do not for windows that begin and end
+// with whole seconds, for one slow bucket, and where a load of some windows hardly meets the one second in
+// which a unit comes back early.
+func seesParts(l spec.Limit) string {
+	if OneBucket(l) == "" && l[0].Tick < time.Second {
+		return QuickBucket(1)(l)
+	}
+	for _, p := range l {
+		if p.Tick >= time.Second {
+			return "the limit declares a clock of whole seconds (declare it without tick)"
+		}
+		if p.Rate.N*p.Rate.N < int64(p.Rate.Per/time.Second) {
+			return "a quota of so few units in so long a window hides parts of a second (declare another)"
+		}
+		if !p.Fixed() || p.Align == spec.AlignFirst || p.ShortestWindow()%time.Second != 0 ||
+			p.PhaseFrom%time.Second != 0 {
+			return ""
+		}
+	}
+	return "fixed windows of whole seconds by the clock hide parts of a second (declare another limit)"
+}
+
+// otherBan demands a policy that does not declare the fault's ban.
+func otherBan(l spec.Limit) string {
+	for _, p := range l {
+		if ban := WindowOf(p); ban < p.Ban || ban > p.LongestBan() {
+			return ""
+		}
+	}
+	return "the limit declares a ban of a window (declare it without ban)"
+}
+
+// notRefreshed demands policies that do not declare that requests restart a window.
+func notRefreshed(l spec.Limit) string {
+	for _, p := range l {
+		if p.Refreshes() {
+			return "the limit declares that requests restart its window (declare it without refresh)"
+		}
+	}
+	return ""
+}
+
+// oneSlotted demands one window that is divided into slots.
+func oneSlotted(l spec.Limit) string {
+	if len(l) == 1 && l[0].InSlots() {
+		return ""
+	}
+	return "it needs one fixed-window in slots"
+}
+
+// QuickBucket demands a bucket that gives back so many units a second: what a slower one loses or gains is
+// less than a unit for too long.
+func QuickBucket(each int64) func(spec.Limit) string {
+	return func(l spec.Limit) string {
+		if why := OneBucket(l); why != "" {
+			return why
+		}
+		if l[0].Rate.Less(spec.Rate{N: each, Per: time.Second}) {
+			return fmt.Sprintf("a bucket slower than %d/s hides parts of a second (declare another)", each)
+		}
+		return ""
+	}
+}
+
+// ClockWindow demands one fixed window that begins by the clock.
+func ClockWindow(l spec.Limit) string {
+	if len(l) == 1 && l[0].Fixed() && (l[0].Align == "" || l[0].Align == spec.AlignClock) &&
+		l[0].Ban == 0 && l[0].Tick == 0 {
+		return ""
+	}
+	return "it needs one fixed-window aligned to the clock, without ban and tick"
+}
