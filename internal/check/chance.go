@@ -1,12 +1,9 @@
 package check
 
 import (
-	"cmp"
 	"slices"
 	"sort"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -202,10 +199,16 @@ func (c *Case) overAdmits(p *Part, change func(*history.Observation)) bool {
 
 // boundsRefute tells whether the bounds of a limit refute p, had it these observations.
 func (c *Case) boundsRefute(p *Part, obs []history.Observation, l spec.Limit, mode result.Conformance) bool {
+	return c.refutes(p, obs, l, mode, false)
+}
+
+// refutes tells whether a limit refutes p, had it these observations. search: a short search may do so, too.
+func (c *Case) refutes(p *Part, obs []history.Observation, l spec.Limit, mode result.Conformance,
+	search bool) bool {
 	twin := *c
 	twin.Limit, twin.declared = l, l
 	twin.O = Options{Conformance: mode, SkipMeasure: true}
-	twin.Quick, twin.BoundsOnly, twin.Few, twin.work = true, true, fewBoxes, 0
+	twin.Quick, twin.BoundsOnly, twin.Few, twin.work = true, !search, fewBoxes, shortWork
 	x := &Part{Partition: history.Partition{Name: p.Name, Obs: obs, Seen: p.Seen}}
 	twin.prepare(x)
 	twin.Parts = []*Part{x}
@@ -213,162 +216,5 @@ func (c *Case) boundsRefute(p *Part, obs []history.Observation, l spec.Limit, mo
 	return len(x.Findings) > 0
 }
 
-// miscount is a wrong way to count. cost returns what an answer is then counted. dearest is the most that any
-// answer cost. nil: the answers are counted right. policy edits the limit. client returns for whom the
-// requests of a client are counted. nil: for itself.
-type miscount struct {
-	what   string
-	cost   func(told, dearest int64, p spec.Policy) int64
-	policy func(spec.Policy) spec.Policy
-	client func(name string) string
-}
-
-// miscounts are the wrong ways of timeline.Terms.Against, by the names of the faults that have them.
-var miscounts = map[string]miscount{
-	"tokens-one-each": {what: "charges one unit for each answer",
-		cost: func(int64, int64, spec.Policy) int64 { return 1 }},
-	"huge-answer-free": {what: "charges nothing for an answer over the whole budget",
-		cost: func(told, _ int64, p spec.Policy) int64 {
-			if told > p.Full() && 2*p.Reserve <= p.Full() { // a larger reserve leaves as little
-				return p.Reserve
-			}
-			return told
-		}},
-	"free-answers-charged": {what: "charges an answer that cost nothing",
-		cost: func(told, dearest int64, _ spec.Policy) int64 {
-			if told == 0 {
-				return dearest
-			}
-			return told
-		}},
-	"estimate-never-settled": {what: "never settles its estimate",
-		cost: func(_, _ int64, p spec.Policy) int64 { return p.Reserve }},
-	"reserve-never-released": {what: "gives no reserve back",
-		cost: func(told, _ int64, p spec.Policy) int64 { return max(told, p.Reserve) }},
-	"budget-off-by-one": {what: "admits one more when exactly the budget is spent",
-		policy: func(p spec.Policy) spec.Policy {
-			if p.HasWindow() && p.Charge == spec.ChargeCompletion && p.Reserve == 0 {
-				return p.WithFull(p.Full() + 1)
-			}
-			return p
-		}},
-	"counted-on-decision": {what: "charges at the decision",
-		policy: func(p spec.Policy) spec.Policy {
-			if p.Reserve == 0 {
-				p.Charge, p.HoldLeast, p.HoldMost, p.Linger, p.LingerSet = spec.ChargeDecision, 0, 0, 0, false
-			}
-			return p
-		}},
-	"reserve-unchecked": {what: "reserves nothing",
-		policy: func(p spec.Policy) spec.Policy { p.Reserve = 0; return p }},
-	"keys-shared": {what: "takes all clients for one", client: func(string) string { return "" }},
-	"truncated-key": {what: "takes the first 64 bytes of a key for the client",
-		client: func(name string) string { return name[:min(64, len(name))] }},
-	"letters-dropped": {what: "drops the letters of a key that are not ASCII",
-		client: func(name string) string {
-			return strings.Map(func(r rune) rune {
-				if r > unicode.MaxASCII {
-					return -1
-				}
-				return r
-			}, name)
-		}},
-}
-
-// Miscounts tells whether a name is that of a wrong way to count.
-func Miscounts(name string) bool { return miscounts[name].what != "" }
-
-// apart returns from which wrong ways to count costs p tells the target, and from which it does not, though
-// its costs are other ones then. What the target did must contradict a limiter that counts so.
-//
-//	budget 100       costs of 60 and 60, then a denial
-//	one unit each    at most 2 of 100 were used: the denial contradicts it
-func (c *Case) apart(p *Part) (apart, blurred []string) {
-	k := slices.IndexFunc(c.Limit, func(x spec.Policy) bool {
-		return x.Charge == spec.ChargeCompletion && x.Unit != spec.UnitRequest
-	})
-	if k < 0 || len(p.Obs) > someObservations {
-		return nil, nil
-	}
-	var dearest int64
-	for _, of := range c.Parts {
-		for i := range of.Obs {
-			dearest = max(dearest, of.Obs[i].Cost)
-		}
-	}
-	mode := c.O.Conformance
-	if c.O.Shared {
-		mode = result.UpperBound
-	}
-	for _, name := range c.Rec.Header.Judged.Against {
-		m := miscounts[name]
-		if m.client != nil {
-			continue
-		}
-		limit, obs := slices.Clone(c.Limit), slices.Clone(p.Obs)
-		if m.policy != nil {
-			limit[k] = m.policy(limit[k])
-		}
-		changed := m.recount(obs, dearest, c.Limit[k]) || limit[k] != c.Limit[k]
-		switch {
-		case !changed:
-		case c.boundsRefute(p, obs, limit, mode):
-			apart = append(apart, m.what)
-		default:
-			blurred = append(blurred, m.what)
-		}
-	}
-	return apart, blurred
-}
-
-// recount gives admitted requests the costs that a target which counts so would charge. dearest is the most
-// that an answer cost. changed: some cost is another one.
-func (m miscount) recount(obs []history.Observation, dearest int64, p spec.Policy) (changed bool) {
-	for i := range obs {
-		o := &obs[i]
-		if m.cost == nil || o.Outcome != timeline.Allowed || o.Cost == timeline.CostUnknown {
-			continue
-		}
-		told := o.Cost
-		o.Cost = m.cost(told, dearest, p)
-		changed = changed || o.Cost != told
-	}
-	return changed
-}
-
-// lump notes in the verdicts on partitions, which ascend by name, whether the target is told from one that
-// takes several of them for one client: their admissions together must be too many for one. obs returns the
-// first observations of a partition, at most n.
-//
-//	é  a a a d d
-//	è            a a a d     apart, unless the quota of é is back by then
-func (c *Case) lump(partitions []result.PartitionVerdict, obs func(i, n int) []history.Observation) {
-	for _, name := range c.Rec.Header.Judged.Against {
-		m := miscounts[name]
-		if m.client == nil {
-			continue
-		}
-		as := map[string][]int{}
-		for i := range partitions {
-			client := m.client(partitions[i].Partition)
-			as[client] = append(as[client], i)
-		}
-		for _, of := range as {
-			if len(of) < 2 {
-				continue
-			}
-			one := &Part{}
-			for _, i := range of {
-				one.Obs = append(one.Obs, obs(i, max(1, 2*someObservations/len(of)))...)
-			}
-			slices.SortStableFunc(one.Obs,
-				func(a, b history.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
-			one.Seen.Known = history.Known(one.Obs)
-			if v := &partitions[of[0]]; c.boundsRefute(one, one.Obs, c.Limit, result.UpperBound) {
-				v.Apart = append(v.Apart, m.what)
-			} else {
-				v.Blurred = append(v.Blurred, m.what)
-			}
-		}
-	}
-}
+// shortWork is how many decisions a short search may try.
+const shortWork = 1 << 16

@@ -50,6 +50,9 @@ func inTurn(tl *timeline.Timeline, limit spec.Limit, o Options) (*result.Judgeme
 func explained(c *Case, limit spec.Limit) *result.Judgement {
 	c.Judge()
 	j := c.Judgement()
+	if j.Verdict != result.Fail && !c.Limit.Cleared() {
+		c.tellApart(j.Partitions, excerptsOf(c.Parts))
+	}
 	if c.O.Hint {
 		j.Diagnosis = diagnose(c.Rec, limit, j, c.O)
 		if j.Verdict == result.Fail && j.Diagnosis == nil {

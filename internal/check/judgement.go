@@ -3,7 +3,6 @@ package check
 import (
 	"fmt"
 
-	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/check/limiter"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
@@ -13,11 +12,6 @@ import (
 func (c *Case) Judgement() *result.Judgement {
 	partitions := make([]result.PartitionVerdict, len(c.Parts))
 	Each(len(c.Parts), func(i int) { partitions[i] = c.Verdict(c.Parts[i]) })
-	if !c.Quick {
-		c.lump(partitions, func(i, n int) []history.Observation {
-			return c.Parts[i].Obs[:min(n, len(c.Parts[i].Obs))]
-		})
-	}
 	if c.Limit.Cleared() {
 		partitions = result.Joined(partitions)
 	}

@@ -218,11 +218,16 @@ func (s *Stream) apart(parts []*partition) *result.Judgement {
 		s.together(parts, partitions)
 	}
 	c := NewCase(&history.Recording{Header: s.header}, s.limit, s.o)
-	if !s.quick {
-		c.lump(partitions,
-			func(i, n int) []history.Observation { return parts[i].tape.Beginning(s.store, n) })
-	}
 	j := c.Conclude(partitions, s.unclassified)
+	if !s.quick && j.Verdict != result.Fail {
+		b := excerpts{of: func(i, n int) []history.Observation {
+			return parts[i].tape.Beginning(s.store, n)
+		}}
+		for _, st := range parts {
+			b.sizes = append(b.sizes, st.tape.N)
+		}
+		c.tellApart(j.Partitions, b)
+	}
 	if s.o.Hint && j.Verdict == result.Fail {
 		s.explain(parts, j)
 	}

@@ -65,7 +65,8 @@ func TestAnEventThatTakesLongShowsNothing(t *testing.T) {
 func TestOtherScenariosShowNoEvent(t *testing.T) {
 	s := bundled(t, scenario.ParseOptions{Limit: "token-bucket,rate=10/s,burst=20"}, "burst")[0]
 	exact := result.Scenario{ID: s.ID, Limit: s.Limit, Target: "http://target"}
-	Judge(&exact, s, burstsOf(time.Millisecond, burstAt{s.Phases[0].Name, 0, 20}))
+	Judge(&exact, s, burstsOf(time.Millisecond, burstAt{s.Phases[0].Name, 0, 20},
+		burstAt{s.Phases[0].Name, 3 * time.Second, 20}))
 	for takes, want := range map[time.Duration]result.Verdict{
 		500 * time.Millisecond: result.Pass, 3 * time.Second: result.Inconclusive,
 	} {

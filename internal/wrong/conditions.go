@@ -192,6 +192,9 @@ func seesParts(l spec.Limit) string {
 		if p.Rate.N*p.Rate.N < int64(p.Rate.Per/time.Second) {
 			return "a quota of so few units in so long a window hides parts of a second (declare another)"
 		}
+		if p.InSlots() && p.Rate.Per <= time.Second {
+			return "slots of a window of a second hide parts of it (declare it without slots)"
+		}
 		if !p.Fixed() || p.Align == spec.AlignFirst || p.ShortestWindow()%time.Second != 0 ||
 			p.PhaseFrom%time.Second != 0 {
 			return ""

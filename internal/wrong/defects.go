@@ -70,12 +70,12 @@ var limiters = []Defect{
 	{Name: "slots-never-turn", Fits: oneSlotted, Limiter: stuckSlots},
 	{Name: "state-expires-early", Fits: alone, Limiter: forgetful},
 	{Name: "counted-twice", Fits: QuotaTwo, Limiter: charged(func(cost int64) int64 { return 2 * cost })},
-	{Name: "cost-ignored", Promise: "cost", Fits: QuotaTwo,
+	{Name: "cost-ignored", Costs: true, Promise: "cost", Fits: QuotaTwo,
 		Limiter: charged(func(int64) int64 { return 1 })},
-	{Name: "cost-over-limit-free", Limiter: generous},
+	{Name: "cost-over-limit-free", Costs: true, Limiter: generous},
 	{Name: "ticks-lost", Fits: QuickBucket(10), Limiter: ticking},
 	{Name: "count-outlives-window", Fits: ClockWindow, Limiter: outlived},
-	{Name: "denied-cost-burns-rest", Limiter: burning,
+	{Name: "denied-cost-burns-rest", Costs: true, Limiter: burning,
 		Fits: func(l spec.Limit) string { return FirstOf(QuotaTwo(l), denialsFree(l)) }},
 }
 

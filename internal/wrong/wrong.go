@@ -20,6 +20,8 @@ type Defect struct {
 	// Sentence says what a limiter with the defect does. Class is that of docs/faults.md. Citation is the
 	// address of a public report. All three come from defects.txt.
 	Sentence, Class, Citation string
+	// Costs: the defect is about requests that cost more than a unit.
+	Costs bool
 	// Promise is what a target must promise for this to be a defect. Empty: it is always one.
 	Promise string
 	// Fits says in a sentence which limits can show the defect. Empty: this limit can.

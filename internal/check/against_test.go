@@ -42,21 +42,7 @@ func TestClientsThatMayBeOneProveNothing(t *testing.T) {
 			}
 			tl := burstsOf(t, limit, x.clients, x.every)
 			tl.Header.Judged.Against = []string{x.against}
-			whole, err := Judge(tl, limit, Options{})
-			if err != nil {
-				t.Fatal(err)
-			}
-			s := newStream(limit, tl.Header, Options{}, caps{held: 1, whole: wholeLimit, tapes: tapeBudget})
-			for i := range tl.Observations {
-				if err := s.Observe(&tl.Observations[i]); err != nil {
-					t.Fatal(err)
-				}
-			}
-			apart, err := s.Finish()
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, j := range []*result.Judgement{whole, apart} {
+			for _, j := range bothWays(t, tl, limit) {
 				short := j.Chances().Short()
 				blurred := strings.Contains(short, "tell the target from a gateway")
 				if j.Verdict != result.Pass || blurred != x.blurred {
@@ -67,14 +53,70 @@ func TestClientsThatMayBeOneProveNothing(t *testing.T) {
 	}
 }
 
+// TestWhatADefectWouldHaveDone: a right limiter answers bursts of one client. Where a limiter with a defect
+// would have done what keeps the limit too, the recording says nothing of the defect.
+func TestWhatADefectWouldHaveDone(t *testing.T) {
+	const window = "fixed-window,rate=10/10s"
+	for name, x := range map[string]struct {
+		limit, against string
+		every          time.Duration // from one burst to the next
+		blurred        bool
+	}{
+		"a unit too many":                     {slow, "burst-off-by-one", time.Millisecond, false},
+		"forgotten after half of the silence": {slow, "state-expires-early", 5100 * time.Millisecond, false},
+		"the quota is back":                   {slow, "state-expires-early", 11 * time.Second, true},
+		"it asks again too soon":              {slow, "state-expires-early", time.Second, true},
+		"a slow refill, asked at once":        {slow, "refill-too-slow", time.Millisecond, true},
+		"a slow refill, asked after a while":  {slow, "refill-too-slow", 5 * time.Second, false},
+		"no other limit can show it":          {window, "refill-truncated", time.Millisecond, false},
+		"never again":                         {slow, "never-recovers", 5 * time.Second, false},
+		"never again, asked too soon":         {slow, "never-recovers", time.Millisecond, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			limit, err := spec.Parse(x.limit)
+			if err != nil {
+				t.Fatal(err)
+			}
+			tl := burstsOf(t, limit, []string{"a", "a"}, x.every)
+			tl.Header.Judged.Against = []string{x.against}
+			for _, j := range bothWays(t, tl, limit) {
+				short := j.Chances().Short()
+				blurred := strings.Contains(short, "tell the target from a gateway")
+				if j.Verdict != result.Pass || blurred != x.blurred {
+					t.Errorf("%s: %q, want blurred: %v", j.Verdict, short, x.blurred)
+				}
+			}
+		})
+	}
+}
+
+// bothWays judges a recording at once, and one partition after the other.
+func bothWays(t *testing.T, tl *timeline.Timeline, limit spec.Limit) (all []*result.Judgement) {
+	t.Helper()
+	s := newStream(limit, tl.Header, Options{}, caps{held: 1, whole: wholeLimit, tapes: tapeBudget})
+	for i := range tl.Observations {
+		if err := s.Observe(&tl.Observations[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, judge := range []func() (*result.Judgement, error){s.Finish,
+		func() (*result.Judgement, error) { return Judge(tl, limit, Options{}) }} {
+		j, err := judge()
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, j)
+	}
+	return all
+}
+
 const (
 	slow   = "token-bucket,rate=1/s,burst=10"
 	brisk  = "token-bucket,rate=100/s,burst=10"
 	hiding = "fixed-window,rate=10/10s,align=unknown"
 )
 
-// burstsOf is a recording of a right limiter. Each client asks for three times a quota of 10, one after the
-// other.
+// burstsOf is a recording of a right limiter. Each time a client asks for three times a quota of 10.
 func burstsOf(t *testing.T, limit spec.Limit, clients []string,
 	every time.Duration) *timeline.Timeline {
 	t.Helper()
@@ -84,8 +126,12 @@ func burstsOf(t *testing.T, limit spec.Limit, clients []string,
 	}
 	tl := &timeline.Timeline{}
 	tl.Header.Started = time.Unix(1000, 0)
+	states := map[string]reference.State{}
 	for c, client := range clients {
-		state := target.Init()
+		state, known := states[client]
+		if !known {
+			state = target.Init()
+		}
 		for i := range 30 {
 			at := time.Duration(c)*every + time.Duration(i)*time.Microsecond
 			var d reference.Decision
@@ -98,6 +144,7 @@ func burstsOf(t *testing.T, limit spec.Limit, clients []string,
 			}
 			tl.Observations = append(tl.Observations, o)
 		}
+		states[client] = state
 	}
 	return tl
 }
