@@ -29,6 +29,7 @@ const (
 	Accept         Attribute = "accept"
 	Cookie         Attribute = "cookie"
 	UnknownField   Attribute = "unknown-field"
+	CommonFields   Attribute = "common-fields"
 	KeyFieldCase   Attribute = "key-field-case"
 	KeyCase        Attribute = "key-case"
 	KeySpaces      Attribute = "key-spaces"
@@ -36,6 +37,7 @@ const (
 	ForwardedFor   Attribute = "forwarded-for"
 	Forwarded      Attribute = "forwarded"
 	RealIP         Attribute = "real-ip"
+	Loopback       Attribute = "loopback-address"
 	HTTPVersion    Attribute = "http-version"
 	Connection     Attribute = "connection"
 	IdempotencyKey Attribute = "idempotency-key"
@@ -73,7 +75,8 @@ const inventedAddress = "198.18.0.1"
 // told returns the fields by which proxies tell the address of a client.
 func told(address string) (out [][2]string) {
 	for _, name := range []string{"X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
-		"X-Envoy-External-Address", "Fastly-Client-Ip"} {
+		"X-Envoy-External-Address", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Azure-Clientip",
+		"X-Cluster-Client-Ip", "X-Originating-Ip", "X-Remote-Addr", "X-Remote-Ip"} {
 		out = append(out, [2]string{name, address})
 	}
 	return out
@@ -81,6 +84,17 @@ func told(address string) (out [][2]string) {
 
 // field returns one field, with a value.
 func field(name, value string) [][2]string { return [][2]string{{name, value}} }
+
+// commonFields are fields of one request that no limit is about: what browsers add, caches, tracing, and
+// libraries that retry.
+var commonFields = [][2]string{{"Accept-Encoding", "identity"}, {"Accept-Language", "eo"},
+	{"Cache-Control", "no-cache"}, {"Pragma", "no-cache"}, {"Dnt", "1"}, {"From", "rlcheck@rlcheck.invalid"},
+	{"Priority", "u=1"}, {"Referer", "https://rlcheck.invalid/"}, {"Save-Data", "on"},
+	{"Sec-Ch-Ua", `"rlcheck";v="1"`}, {"X-Requested-With", "XMLHttpRequest"}, {"Te", "trailers"},
+	{"Via", "1.1 rlcheck"}, {"X-Debug", "1"},
+	{"Traceparent", "00-00000000000000000000000000000001-0000000000000001-01"},
+	{"X-Amzn-Trace-Id", "Root=1-00000001-000000000000000000000001"}, {"X-Correlation-Id", "rlcheck"},
+	{"X-Request-Id", "rlcheck"}, {"Amz-Sdk-Request", "attempt=2; max=3"}, {"X-Stainless-Retry-Count", "1"}}
 
 // agent returns the field that names the program of a client.
 func agent(name string) [][2]string { return field("User-Agent", name) }
@@ -105,6 +119,7 @@ var attributes = []AttributeRow{
 	{Accept, "its own", "Accept: text/html, */*", field("Accept", "text/html, */*")},
 	{Cookie, "no more", "Cookie: rlcheck=1", field("Cookie", "rlcheck=1")},
 	{UnknownField, "no more", "X-Rlcheck: 1", field("X-Rlcheck", "1")},
+	{CommonFields, "no more", "twenty fields of browsers and libraries", commonFields},
 	{KeyFieldCase, "X-Key: key", "x-key: key", nil},
 	{KeyCase, "key", "KEY", nil},
 	{KeySpaces, "X-Key: key", `"X-Key:   key  "`, nil},
@@ -112,6 +127,8 @@ var attributes = []AttributeRow{
 	{ForwardedFor, "none", "X-Forwarded-For: ADDRESS", field("X-Forwarded-For", inventedAddress)},
 	{Forwarded, "none", "Forwarded: for=ADDRESS", field("Forwarded", "for="+inventedAddress)},
 	{RealIP, "none", "X-Real-IP and such", told(inventedAddress)},
+	{Loopback, "none", "X-Forwarded-For: 127.0.0.1 and such", slices.Concat(told("127.0.0.1"),
+		field("X-Forwarded-For", "127.0.0.1"), field("Forwarded", "for=127.0.0.1"))},
 	{HTTPVersion, "HTTP/1.1", "HTTP/1.0", nil},
 	{OneConnection, "connection 1", "connection 1", nil},
 	{Connection, "connection 1", "connection 2", nil},
