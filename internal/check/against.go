@@ -204,12 +204,16 @@ func (c *Case) tellApart(partitions []result.PartitionVerdict, b excerpts) {
 //	è            a a a d     told apart, unless the quota of é is back by then
 func (c *Case) lump(client func(name string) string, partitions []result.PartitionVerdict,
 	b excerpts) (by int, can, does bool) {
-	as := map[string][]int{}
+	as, order := map[string][]int{}, []string(nil)
 	for i := range partitions {
 		name := client(partitions[i].Partition)
+		if as[name] == nil {
+			order = append(order, name)
+		}
 		as[name] = append(as[name], i)
 	}
-	for _, of := range as {
+	for _, name := range order {
+		of := as[name]
 		if len(of) < 2 {
 			continue
 		}
