@@ -223,7 +223,7 @@ func (c *Case) lump(client func(name string) string, partitions []result.Partiti
 		}
 		slices.SortStableFunc(one, func(a, b history.Observation) int { return cmp.Compare(a.Sent, b.Sent) })
 		by, can = of[0], true
-		if c.wouldRefute(one, result.UpperBound) {
+		if c.boundsRefute(&Part{}, one, c.Limit, result.UpperBound) {
 			return by, true, true
 		}
 	}
@@ -234,7 +234,8 @@ func (c *Case) lump(client func(name string) string, partitions []result.Partiti
 const askedPartitions = 100
 
 // replay asks what a limiter with a defect would have decided when the requests were sent. One partition must
-// be refuted then. can: the limit can show the defect. A queue, which answers later, is not asked.
+// be refuted then. can: the limit can show the defect, and no search ended too early. A queue, which answers
+// later, is not asked.
 func (c *Case) replay(d wrong.Defect, b excerpts) (by int, can, does bool) {
 	unpaid := d.Costs && c.Rec.Header.Judged.SingleUnits
 	if mode := c.O.Conformance; mode != "" && mode != result.Exact || c.O.Shared || unpaid ||
@@ -251,14 +252,17 @@ func (c *Case) replay(d wrong.Defect, b excerpts) (by int, can, does bool) {
 		most[i] = i
 	}
 	slices.SortStableFunc(most, func(x, y int) int { return cmp.Compare(b.sizes[y], b.sizes[x]) })
+	unknown := false
 	for _, i := range most[:min(len(most), askedPartitions)] {
 		obs := slices.Clone(b.of(i, heldLimit))
 		c.decide(l, obs)
-		if c.wouldRefute(obs, result.Exact) {
+		refuted, capped := c.wouldRefute(obs, result.Exact)
+		if refuted {
 			return i, true, true
 		}
+		unknown = unknown || capped
 	}
-	return 0, true, false
+	return 0, !unknown, false
 }
 
 // decide gives the answered requests of a partition the outcomes of a limiter that decides them when they are
@@ -279,9 +283,12 @@ func (c *Case) decide(l reference.Limiter, obs []history.Observation) {
 }
 
 // wouldRefute tells whether the limit refutes a partition with these observations: by its bounds, or by a
-// short search.
-func (c *Case) wouldRefute(obs []history.Observation, mode result.Conformance) bool {
+// short search. capped: the search ended before it knew.
+func (c *Case) wouldRefute(obs []history.Observation, mode result.Conformance) (refuted, capped bool) {
 	p := &Part{}
 	p.Seen.Known = history.Known(obs)
-	return c.refutes(p, obs, c.Limit, mode, false) || c.refutes(p, obs, c.Limit, mode, true)
+	if refuted, _ := c.refutes(p, obs, c.Limit, mode, false); refuted {
+		return true, false
+	}
+	return c.refutes(p, obs, c.Limit, mode, true)
 }

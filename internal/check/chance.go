@@ -199,12 +199,14 @@ func (c *Case) overAdmits(p *Part, change func(*history.Observation)) bool {
 
 // boundsRefute tells whether the bounds of a limit refute p, had it these observations.
 func (c *Case) boundsRefute(p *Part, obs []history.Observation, l spec.Limit, mode result.Conformance) bool {
-	return c.refutes(p, obs, l, mode, false)
+	refuted, _ := c.refutes(p, obs, l, mode, false)
+	return refuted
 }
 
 // refutes tells whether a limit refutes p, had it these observations. search: a short search may do so, too.
+// capped: it ended before it knew.
 func (c *Case) refutes(p *Part, obs []history.Observation, l spec.Limit, mode result.Conformance,
-	search bool) bool {
+	search bool) (refuted, capped bool) {
 	twin := *c
 	twin.Limit, twin.declared = l, l
 	twin.O = Options{Conformance: mode, SkipMeasure: true}
@@ -213,7 +215,7 @@ func (c *Case) refutes(p *Part, obs []history.Observation, l spec.Limit, mode re
 	twin.prepare(x)
 	twin.Parts = []*Part{x}
 	twin.Judge()
-	return len(x.Findings) > 0
+	return len(x.Findings) > 0, x.Limited || x.Search.Capped || x.Unjudged != ""
 }
 
 // shortWork is how many decisions a short search may try.
