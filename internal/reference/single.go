@@ -12,13 +12,7 @@ import (
 // A policy may leave parameters open, and New then takes one of the limiters that it allows. StartUnknown
 // starts full. AlignUnknown and AlignShared have phase 0. AlignPhase with a range takes PhaseFrom. A range of
 // rates or bursts takes its smaller end.
-func New(p spec.Policy) (Limiter, error) {
-	limit, err := spec.Parse(p.String())
-	if err != nil {
-		return nil, err
-	}
-	return whole{partOf(limit[0])}, nil
-}
+func New(p spec.Policy) (Limiter, error) { return NewLimit(spec.Limit{p}) }
 
 // NewLimit returns the limiter of all policies of l together. A request is admitted when all of them admit
 // it, and then charged to all. If one denies it, it is charged only to policies with CountAll, and to those
@@ -67,12 +61,8 @@ func partOf(p spec.Policy) part {
 // algorithmOf returns the bare algorithm of a complete policy.
 func algorithmOf(p spec.Policy) part {
 	switch p.Algorithm {
-	case spec.TokenBucket:
-		return single[tokenState]{newTokenBucket(p)}
-	case spec.GCRA:
-		return single[cellState]{newGCRA(p)}
-	case spec.LeakyBucket:
-		return single[levelState]{newLeakyBucket(p)}
+	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket:
+		return single[levelState]{newBucket(p)}
 	case spec.LeakyBucketQueue:
 		return single[levelState]{newQueue(p)}
 	case spec.FixedWindow:
@@ -87,8 +77,7 @@ func algorithmOf(p spec.Policy) part {
 	panic(fmt.Sprintf("reference: no limiter for algorithm %q", p.Algorithm))
 }
 
-// settledOf returns the limiter of a complete policy with ChargeCompletion. All buckets are one limiter, and
-// the leaky bucket is the one whose level has no end.
+// settledOf returns the limiter of a complete policy with ChargeCompletion.
 func settledOf(p spec.Policy) part {
 	switch p.Algorithm {
 	case spec.FixedWindow:
@@ -98,7 +87,7 @@ func settledOf(p spec.Policy) part {
 	case spec.SlidingWindowCounter:
 		return settled(newWindowCounter(p), p)
 	default:
-		return settled(newLeakyBucket(p), p)
+		return settled(newBucket(p), p)
 	}
 }
 
