@@ -2,6 +2,7 @@ package result
 
 import (
 	_ "embed" // the words of kinds
+	"slices"
 	"strings"
 	"sync"
 
@@ -55,41 +56,36 @@ const (
 	ClaimClientBudget        ClaimKind = "client-budget"
 )
 
-// kindsText explains the kinds of claims and of findings, and names the rules on which findings rest: "rule
-// ID" for all findings of a claim, "rule ID KIND" for those of one kind. A rule that is read from the answer
-// stands in the finding itself. Findings with the name of their claim have no entry: the claim explains them.
+// kindsText explains the kinds of claims and of findings, and names the rules on which findings rest: "CLAIM
+// RULE" for all findings of a claim, "CLAIM RULE KIND" for those of one kind. A rule that is read from the
+// answer stands in the finding itself. Findings with the name of their claim have no line: the claim explains
+// them.
 //
 //go:embed kinds.txt
 var kindsText string
 
-// kinds are the entries of kindsText.
-var kinds = sync.OnceValue(func() []text.Entry { return text.Entries(kindsText) })
-
-// kindsOf returns the names of the entries of one kind, in their order.
-func kindsOf[K ~string](kind string) (out []K) {
-	for _, e := range kinds() {
-		if e.Kind == kind {
-			out = append(out, K(e.Name))
-		}
+// kinds are the claims, the findings and the rules of kindsText.
+var kinds = sync.OnceValue(func() map[string]text.Entry {
+	out := map[string]text.Entry{}
+	for _, e := range text.Entries(kindsText) {
+		out[e.Kind] = e
 	}
 	return out
-}
+})
 
-// entryOf returns the entry of a kind of claim or finding. It is empty if there is none.
-func entryOf[K ~string](kind string, name K) text.Entry {
-	for _, e := range kinds() {
-		if e.Kind == kind && e.Name == string(name) {
-			return e
-		}
+// kindsOf returns the kinds of claims or findings, in their order.
+func kindsOf[K ~string](of string) (out []K) {
+	for _, l := range kinds()[of].Lines {
+		out = append(out, K(l.Word))
 	}
-	return text.Entry{}
+	return slices.Compact(out)
 }
 
 // ClaimKinds returns all kinds, in the order of the documentation.
-func ClaimKinds() []ClaimKind { return kindsOf[ClaimKind]("claim") }
+func ClaimKinds() []ClaimKind { return kindsOf[ClaimKind]("claims") }
 
 // About says in a sentence what a claim of the kind expects. Empty: the kind is not known.
-func (k ClaimKind) About() string { return entryOf("claim", k).Get("text") }
+func (k ClaimKind) About() string { return kinds()["claims"].Get(string(k)) }
 
 // ID returns the id of the claim of this kind about one thing: storm-fixed.
 func (k ClaimKind) ID(of string) string { return string(k) + "-" + of }
@@ -176,19 +172,19 @@ const (
 
 // FindingKinds returns the kinds of findings that have a name of their own, in the order of the
 // documentation.
-func FindingKinds() []Kind { return kindsOf[Kind]("finding") }
+func FindingKinds() []Kind { return kindsOf[Kind]("findings") }
 
 // About says in a sentence of what a finding of the kind accuses the target. Empty: the kind is not known, or
 // has the name of its claim.
-func (k Kind) About() string { return entryOf("finding", k).Get("text") }
+func (k Kind) About() string { return kinds()["findings"].Get(string(k)) }
 
 // NameRules names in each finding of a claim the rule on which it rests, unless the finding has one. `rlcheck
 // explain` knows the rule. A finding that rests on the expectation of a scenario alone has none.
 func NameRules(of ClaimKind, findings []Finding) {
-	for _, l := range entryOf("claim", of).Lines {
+	for _, l := range kinds()["rules"].Lines {
 		id, kind, one := strings.Cut(l.Rest, " ")
 		for i := range findings {
-			if f := &findings[i]; l.Word == "rule" && f.Rule == "" && (!one || string(f.Kind) == kind) {
+			if f := &findings[i]; l.Word == string(of) && f.Rule == "" && (!one || string(f.Kind) == kind) {
 				f.Rule = id
 			}
 		}
