@@ -75,13 +75,7 @@ func (f *checkFlags) logOnly() error {
 }
 
 // LogFormats lists the formats of access logs.
-func LogFormats() string {
-	var names []string
-	for _, f := range accesslog.Formats() {
-		names = append(names, string(f))
-	}
-	return text.OneOf(names)
-}
+func LogFormats() string { return text.OneOf(text.Words(accesslog.Formats())) }
 
 // ReadDenied reads --denied, --allowed and --would-deny. The limiter's own word takes the place of 429.
 func (f *checkFlags) ReadDenied() error {

@@ -13,6 +13,7 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // configure fills in what a configuration says and neither a flag nor a variable does. It returns the
@@ -44,7 +45,7 @@ func configure(e *cli.Env, cmd *cobra.Command, args []string, f *runFlags) ([]st
 	use("limit", c.Limit)
 	use("partition", c.Partition)
 	use("api-keys", c.Keys)
-	use("promise", wordsOf(c.Promises)...)
+	use("promise", text.Words(c.Promises)...)
 	use("only", c.Only...)
 	use("skip", c.Skip...)
 	use("slo", c.SLO...)

@@ -21,6 +21,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -229,7 +230,7 @@ func reportWords() (out []string) {
 		"perhaps", "simulated", "policy", "cached", "client", "quota", "bound", "interval", "step")
 	add("kind", result.Required, result.Recommended, result.Informative)
 	add("outcome", timeline.Allowed.String(), timeline.Denied.String(), timeline.Unknown.String())
-	add("promise", wordsOf(result.Promises())...)
+	add("promise", text.Words(result.Promises())...)
 	add("key", spec.Keys("")...)
 	for _, a := range spec.Algorithms() {
 		add("algorithm", string(a))

@@ -36,7 +36,7 @@ func helped() []text.Entry {
 		"{comparison formats}", list(report.ComparisonFormats()),
 		"{simulation formats}", list(simulationFormats), "{log formats}", LogFormats(),
 		"{languages}", list(languages), "{schemas}", list(schemaNames),
-		"{promises}", list(wordsOf(result.Promises())), "{gentle}", strconv.Itoa(gentle.MaxRequests),
+		"{promises}", list(text.Words(result.Promises())), "{gentle}", strconv.Itoa(gentle.MaxRequests),
 		"{quick}", strconv.Itoa(quick.MaxRequests)).Replace(helpText))
 }
 

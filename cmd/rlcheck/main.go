@@ -21,6 +21,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -226,10 +227,10 @@ func settleCompletion(root *cobra.Command) {
 		}
 		words := func() map[string][]string {
 			return map[string][]string{"output": outputsOf(c.Name()), "color": {"auto", "always", "never"},
-				"fault": faultNames(c.Name() == "proxy"), "promise": wordsOf(result.Promises()),
+				"fault": faultNames(c.Name() == "proxy"), "promise": text.Words(result.Promises()),
 				"fail-on": {"fail", "inconclusive"}, "conformance": {"exact", "upper-bound", "lower-bound"},
 				"redis":  {"embedded", "redis://"},
-				"format": append([]string{"ndjson", "csv"}, wordsOf(accesslog.Formats())...)}
+				"format": append([]string{"ndjson", "csv"}, text.Words(accesslog.Formats())...)}
 		}
 		for _, flag := range strings.Fields("output color fault promise fail-on conformance redis format") {
 			if c.Flags().Lookup(flag) != nil {

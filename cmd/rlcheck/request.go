@@ -396,7 +396,7 @@ func parsePromises(words []string, strict bool) ([]result.Promise, error) {
 		out = result.RecommendedPromises()
 	}
 	for _, word := range words {
-		all := wordsOf(result.Promises())
+		all := text.Words(result.Promises())
 		if !slices.Contains(all, word) {
 			return nil, cli.Usagef("--promise %q: a target promises %s%s", word, strings.Join(all, ", "),
 				cli.Mend(text.Suggest(word, all)))
@@ -404,15 +404,6 @@ func parsePromises(words []string, strict bool) ([]result.Promise, error) {
 		out = append(out, result.Promise(word))
 	}
 	return out, nil
-}
-
-// wordsOf returns promises, or formats, as words.
-func wordsOf[T ~string](all []T) []string {
-	out := make([]string, len(all))
-	for i, p := range all {
-		out[i] = string(p)
-	}
-	return out
 }
 
 // promisedOnly says what must be promised or declared for something to be the fault f. Empty for most faults.

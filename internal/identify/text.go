@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 )
 
@@ -52,7 +51,7 @@ func (r *Result) Text(a About) string {
 		line("    %s", c.Against)
 	}
 	if len(r.Found) > 0 && len(r.Found[0].Class) > 1 {
-		line("  cannot be told apart from outside: %s", words(r.Found[0].Class))
+		line("  cannot be told apart from outside: %s", strings.Join(text.Words(r.Found[0].Class), ", "))
 	}
 	if len(r.Out) > 0 && r.Verdict != None {
 		line("  asked, and out: %s", strings.Join(r.Out, "; "))
@@ -244,14 +243,6 @@ func (r *Result) Summary() string {
 		return string(r.Verdict) + ": " + r.Stopped
 	}
 	return string(r.Verdict) + ": no limit that is looked for explains all answers"
-}
-
-func words(class []spec.Algorithm) string {
-	var out []string
-	for _, a := range class {
-		out = append(out, string(a))
-	}
-	return strings.Join(out, ", ")
 }
 
 // notSought is what a SPEC can state and no kind covers.

@@ -57,10 +57,7 @@ var dialects = []Dialect{XRateLimit, XRateLimitDelta, RateLimitDraft, RateLimitL
 func checkDialects(ds []Dialect) error {
 	for _, d := range ds {
 		if !slices.Contains(dialects, d) {
-			var names []string
-			for _, d := range dialects {
-				names = append(names, string(d))
-			}
+			names := text.Words(dialects)
 			near := cmp.Or(text.Suggest(string(d), names), "write one of them")
 			return fmt.Errorf("target: unknown dialect %q: the dialects are %s (%s)", d,
 				strings.Join(names, ", "), near)

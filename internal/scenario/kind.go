@@ -227,10 +227,10 @@ func word(rule, pattern string) kind[*string] {
 
 // choice returns the kind of a word out of a list.
 func choice[V ~string](what string, values ...V) kind[*V] {
-	words := make([]string, len(values))
-	enum := make([]any, len(values))
-	for i, v := range values {
-		words[i], enum[i] = string(v), string(v)
+	words := text.Words(values)
+	enum := make([]any, len(words))
+	for i, w := range words {
+		enum[i] = w
 	}
 	rule := what + " is " + text.OneOf(words)
 	return kind[*V]{schema: orVariable(&jsonschema.Schema{Type: "string", Enum: enum}),

@@ -131,13 +131,7 @@ func plainNumbers(text string) string {
 }
 
 // algorithms lists the words for algorithms.
-func algorithms() []string {
-	var words []string
-	for _, a := range spec.Algorithms() {
-		words = append(words, string(a))
-	}
-	return words
-}
+func algorithms() []string { return text.Words(spec.Algorithms()) }
 
 // policySchema returns the schema of one policy: which keys there are, and which of them an algorithm takes.
 func policySchema() *jsonschema.Schema {

@@ -111,10 +111,7 @@ func (b *builder) complete(in family) {
 
 // unknownAlgorithm is the problem of a word that names no algorithm.
 func unknownAlgorithm(name string) Problem {
-	var words []string
-	for _, a := range Algorithms() {
-		words = append(words, string(a))
-	}
+	words := text.Words(Algorithms())
 	mend := map[string]Algorithm{"leaky-bucket-meter": LeakyBucket, "sliding-window": SlidingWindowLog,
 		"sliding-log": SlidingWindowLog, "window": FixedWindow, "bucket": TokenBucket,
 		"queue":     LeakyBucketQueue,
@@ -338,15 +335,9 @@ func readWord[W ~string](name string, set func(*Policy, W), words ...W) func(*Po
 			set(p, W(value))
 			return nil
 		}
-		known := make([]string, len(words))
-		for i, w := range words {
-			known[i] = string(w)
-		}
-		return &Problem{
-			What: fmt.Sprintf("%s %q", name, value),
-			Why:  name + " is " + text.OneOf(known),
-			Mend: text.Suggest(value, known),
-		}
+		known := text.Words(words)
+		return &Problem{What: fmt.Sprintf("%s %q", name, value), Why: name + " is " + text.OneOf(known),
+			Mend: text.Suggest(value, known)}
 	}
 }
 

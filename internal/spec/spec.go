@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // example is the SPEC that errors show.
@@ -187,17 +189,11 @@ func parsePolicy(text string) (Policy, []SpecError) {
 	return policy, wrong
 }
 
-// Problem is one mistake in something that a user wrote, as text: what it is, which rule it breaks, and an
-// edit that mends it. Mend is empty rather than guessed.
-type Problem struct{ What, Why, Mend string }
+// Problem is one mistake in a SPEC, or in a part of one.
+type Problem text.Problem
 
 // Error returns "what: why (mend)".
-func (p *Problem) Error() string {
-	if p.Mend == "" {
-		return p.What + ": " + p.Why
-	}
-	return p.What + ": " + p.Why + " (" + p.Mend + ")"
-}
+func (p *Problem) Error() string { return (*text.Problem)(p).Error() }
 
 // KeyError is a mistake at one of the pairs given to Build.
 type KeyError struct {

@@ -119,6 +119,15 @@ func Plural(n int, noun string) string {
 	return Thousands(n) + " " + noun + "s"
 }
 
+// Words returns the words of a type of their own as texts.
+func Words[T ~string](all []T) []string {
+	out := make([]string, len(all))
+	for i, w := range all {
+		out[i] = string(w)
+	}
+	return out
+}
+
 // OneOf prints words as alternatives: a, b or c.
 func OneOf(words []string) string {
 	if len(words) < 2 {
