@@ -79,8 +79,10 @@ func glossary(e *cli.Env) (vocabulary, error) {
 	}
 	out.spec()
 	out.verdicts()
-	for _, m := range report.Members() {
-		out.add("member", m.Name, "of "+m.Object+": "+m.About)
+	for _, of := range report.Described() {
+		for _, m := range of.Lines {
+			out.add("member", m.Word, "of "+of.Kind+": "+m.Rest)
+		}
 	}
 	out.commands(e)
 	return out, out.scenarios(e)

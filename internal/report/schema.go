@@ -12,6 +12,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/identify"
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -28,55 +29,16 @@ func Schema(name string) ([]byte, error) {
 	return marshal(schemaOf("https://rlcheck.github.io/"+name+".schema.json", "rlcheck "+title, form))
 }
 
-// schemaText describes the structs of the documents. A line "name: sentence" begins a struct. The indented
-// lines below it describe its members. The name is that of the Go type, in lower case and without json, or
-// its name in renamed.
+// schemaText describes the structs of the documents. An entry is a struct: its name, and a sentence on it.
+// Its lines are the members. The name is that of the Go type, in lower case and without json, or its name
+// in renamed.
 //
 //go:embed schema.txt
 var schemaText string
 
-// Member is a member of the JSON documents that rlcheck writes, with its description in the schema.
-type Member struct{ Object, Name, About string }
-
-// Members returns the members of all JSON documents, in the order of their schemas.
-func Members() (out []Member) {
-	for _, d := range described() {
-		out = append(out, d.members...)
-	}
-	return out
-}
-
-// description is the description of a struct in schemaText.
-type description struct {
-	name, about string
-	members     []Member
-}
-
-// of returns the description of a member. Empty: it has none.
-func (d description) of(name string) string {
-	for _, m := range d.members {
-		if m.Name == name {
-			return m.About
-		}
-	}
-	return ""
-}
-
-// described has the descriptions in the order of schemaText.
-var described = sync.OnceValue(func() (out []description) {
-	for line := range strings.Lines(schemaText) {
-		name, about, _ := strings.Cut(strings.TrimSpace(line), ": ")
-		switch {
-		case name == "":
-		case strings.HasPrefix(line, " "):
-			d := &out[len(out)-1]
-			d.members = append(d.members, Member{d.name, name, about})
-		default:
-			out = append(out, description{name, about, nil})
-		}
-	}
-	return out
-})
+// Described returns the structs of all JSON documents, in the order of their schemas. Kind is the name of
+// one, Name what it is, and a line is a member.
+var Described = sync.OnceValue(func() []text.Entry { return text.Entries(schemaText) })
 
 var renamed = map[reflect.Type]string{reflect.TypeFor[timeline.StatusCount](): "status",
 	reflect.TypeFor[result.Comparison](): "attribute", reflect.TypeFor[timeline.Header](): "recording",
@@ -90,13 +52,13 @@ var writtenAs = map[reflect.Type]reflect.Type{
 	reflect.TypeFor[timeline.LatencyBucket](): reflect.TypeFor[[3]int64]()}
 
 // descriptionOf returns the description of a struct. Empty: schemaText does not name it.
-func descriptionOf(t reflect.Type) description {
-	for _, d := range described() {
-		if d.name == cmp.Or(renamed[t], strings.TrimPrefix(strings.ToLower(t.Name()), "json")) {
+func descriptionOf(t reflect.Type) text.Entry {
+	for _, d := range Described() {
+		if d.Kind == cmp.Or(renamed[t], strings.TrimPrefix(strings.ToLower(t.Name()), "json")) {
 			return d
 		}
 	}
-	return description{}
+	return text.Entry{}
 }
 
 // object is a JSON object whose members keep their order.
@@ -134,9 +96,9 @@ func schemaOf(id, title string, root reflect.Type) object {
 	body := w.structure(root)
 	out := object{{"$schema", "https://json-schema.org/draft/2020-12/schema"}, {"$id", id}, {"title", title}}
 	var parts object
-	for _, d := range described() {
-		if part, used := w[d.name]; used && d.name != descriptionOf(root).name {
-			parts = append(parts, member{d.name, part})
+	for _, d := range Described() {
+		if part, used := w[d.Kind]; used && d.Kind != descriptionOf(root).Kind {
+			parts = append(parts, member{d.Kind, part})
 		}
 	}
 	return append(append(out, body...), member{"$defs", parts})
@@ -148,10 +110,10 @@ type schemaWriter map[string]object
 // structure returns the schema of a struct, with its members in the order in which they are written.
 func (w schemaWriter) structure(t reflect.Type) object {
 	d := descriptionOf(t)
-	if o, known := w[d.name]; known {
+	if o, known := w[d.Kind]; known {
 		return o
 	}
-	w[d.name] = nil // a struct may contain itself
+	w[d.Kind] = nil // a struct may contain itself
 	var properties object
 	required := []string{}
 	for _, f := range jsonFields(t) {
@@ -159,15 +121,15 @@ func (w schemaWriter) structure(t reflect.Type) object {
 		if of == nil {
 			of = w.value(f.of, f.optional)
 		}
-		property := append(object{{"description", d.of(f.name)}}, of...)
+		property := append(object{{"description", d.Get(f.name)}}, of...)
 		properties = append(properties, member{f.name, property})
 		if !f.optional {
 			required = append(required, f.name)
 		}
 	}
-	w[d.name] = object{{"description", d.about}, {"type", "object"}, {"required", required},
+	w[d.Kind] = object{{"description", d.Name}, {"type", "object"}, {"required", required},
 		{"properties", properties}, {"additionalProperties", true}}
-	return w[d.name]
+	return w[d.Kind]
 }
 
 // value returns the schema of a value. A pointer may be null, unless the member is then left out.
@@ -187,7 +149,7 @@ func (w schemaWriter) value(t reflect.Type, optional bool) object {
 		return object{{"anyOf", []object{some, {{"type", "null"}}}}}
 	case reflect.Struct:
 		w.structure(t)
-		return object{{"$ref", "#/$defs/" + descriptionOf(t).name}}
+		return object{{"$ref", "#/$defs/" + descriptionOf(t).Kind}}
 	case reflect.Slice:
 		return object{{"type", "array"}, {"items", w.value(t.Elem(), false)}}
 	case reflect.Array:

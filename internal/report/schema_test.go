@@ -158,25 +158,25 @@ func TestEveryMemberIsDescribed(t *testing.T) {
 	met = append(met, w.met(identify.Form())...)
 	for _, of := range met {
 		d, known := descriptionOf(of), map[string]bool{}
-		if d.about == "" {
+		if d.Name == "" {
 			t.Errorf("%s is not described", of)
 		}
 		for _, f := range jsonFields(of) {
 			known[f.name] = true
-			about := d.of(f.name)
+			about := d.Get(f.name)
 			unitless := strings.HasSuffix(f.name, "_ns") && !strings.Contains(about, "nanoseconds")
 			if unitless || !strings.HasSuffix(about, ".") {
-				t.Errorf("%s.%s: got %q, want a sentence, with the unit of a time", d.name, f.name, about)
+				t.Errorf("%s.%s: got %q, want a sentence, with the unit of a time", d.Kind, f.name, about)
 			}
 		}
-		for _, m := range d.members {
-			if !known[m.Name] {
-				t.Errorf("%s.%s is described and is no member", d.name, m.Name)
+		for _, m := range d.Lines {
+			if !known[m.Word] {
+				t.Errorf("%s.%s is described and is no member", d.Kind, m.Word)
 			}
 		}
 	}
-	if len(met) != len(described()) || len(met) < 15 {
-		t.Errorf("%d structs are marshalled, %d are described", len(met), len(described()))
+	if len(met) != len(Described()) || len(met) < 15 {
+		t.Errorf("%d structs are marshalled, %d are described", len(met), len(Described()))
 	}
 }
 
@@ -189,10 +189,10 @@ func (w schemaWriter) met(t reflect.Type) (out []reflect.Type) {
 		if t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) || writtenAs[t] != nil {
 			return nil
 		}
-		if _, known := w[descriptionOf(t).name+t.Name()]; known {
+		if _, known := w[descriptionOf(t).Kind+t.Name()]; known {
 			return nil
 		}
-		w[descriptionOf(t).name+t.Name()] = nil
+		w[descriptionOf(t).Kind+t.Name()] = nil
 		out = append(out, t)
 		for _, f := range jsonFields(t) {
 			out = append(out, w.met(f.of)...)
