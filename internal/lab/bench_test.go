@@ -12,7 +12,7 @@ import (
 func BenchmarkStore(b *testing.B) {
 	const callers, n = 64, 30_000
 	url, _ := startRedis(b)
-	store, err := openStore(url)
+	store, err := OpenStore(url)
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -155,18 +155,6 @@ func dress(opts *Options, s *scenario.Scenario) {
 	}
 }
 
-// OpenStore opens the store of a target: a redis:// URL, scenario.EmbeddedRedis, or empty for memory (nil).
-func OpenStore(redis string) (Store, error) {
-	switch redis {
-	case "":
-		return nil, nil
-	case scenario.EmbeddedRedis:
-		return openEmbedded()
-	default:
-		return openStore(redis)
-	}
-}
-
 // rulesOf returns the rules that the target needs for phases with a limit of their own, or with none. A rule
 // recognises the requests of its phase by path, method and header fields.
 func rulesOf(s *scenario.Scenario) []Rule {

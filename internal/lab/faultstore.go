@@ -13,18 +13,16 @@ import (
 
 // storeFaults keep or share states wrongly.
 var storeFaults = []Fault{
-	{Name: "check-then-act", decider: NewRacing},
-	{Name: "per-replica-counters", decider: func(b Setup) Decider { return NewPrivate(atLeastTwo(b)) }},
+	{Name: "check-then-act", decider: racing},
+	{Name: "per-replica-counters", decider: func(b Setup) Decider { return newPrivate(atLeastTwo(b)) }},
 	{Name: "replicas-sync-late", fits: untold,
-		decider: func(b Setup) Decider { return NewSyncing(atLeastTwo(b), time.Second) }},
-	{Name: "quota-divided", fits: losesByEight, decider: func(b Setup) Decider { return NewDivided(b, 8) }},
-	{Name: "evicts-keys", fits: untold, decider: func(b Setup) Decider { return NewEvicting(b, 64) }},
+		decider: func(b Setup) Decider { return newSyncing(atLeastTwo(b), time.Second) }},
+	{Name: "quota-divided", fits: losesByEight, decider: func(b Setup) Decider { return divided(b, 8) }},
+	{Name: "evicts-keys", fits: untold, decider: func(b Setup) Decider { return evicting(b, 64) }},
 	{Name: "state-lost", fits: wrong.QuotaTwo, // one unit is back before anybody sees that it was given twice
-		decider: func(b Setup) Decider { return NewAmnesiac(b, 2200*time.Millisecond) }},
-	{Name: "state-lost-rarely", decider: func(b Setup) Decider { return NewAmnesiac(b, time.Minute) }},
-	{Name: "delays-instead", fits: untold, decider: func(b Setup) Decider {
-		return Patient{Decider: NewMemory(b), Clock: b.Clock}
-	}},
+		decider: func(b Setup) Decider { return amnesiac(b, 2200*time.Millisecond) }},
+	{Name: "state-lost-rarely", decider: func(b Setup) Decider { return amnesiac(b, time.Minute) }},
+	{Name: "delays-instead", fits: untold, decider: patient},
 }
 
 // losesByEight demands a quota of which eight equal parts in whole units are less than all of it.
@@ -44,15 +42,10 @@ func atLeastTwo(b Setup) Setup {
 // completionFaults are about the end of requests: places that come back wrongly, and charges at the wrong
 // end.
 var completionFaults = []Fault{
-	{Name: "place-leaked", fits: inFlight,
-		decider: func(b Setup) Decider { return &Leaking{Decider: NewMemory(b)} }},
-	{Name: "place-released-early", fits: inFlight,
-		decider: func(b Setup) Decider { return Hasty{Decider: NewMemory(b)} }},
-	{Name: "left-refunded", slow: true,
-		fits: func(l spec.Limit) string { return wrong.FirstOf(onTime(l), wrong.QuotaTwo(l)) },
-		decider: func(b Setup) Decider {
-			return &Refunding{Decider: NewMemory(b), left: map[string]int64{}}
-		}},
+	{Name: "place-leaked", fits: inFlight, decider: leaking},
+	{Name: "place-released-early", fits: inFlight, decider: hasty},
+	{Name: "left-refunded", slow: true, decider: refunding,
+		fits: func(l spec.Limit) string { return wrong.FirstOf(onTime(l), wrong.QuotaTwo(l)) }},
 	{Name: "counted-on-completion", fits: chargedEarly, policy: lateCharge,
 		pause: func(r Ruling) time.Duration {
 			if !r.Allow {

@@ -10,7 +10,7 @@ import (
 // timeFaults take the time at the wrong moment, or read it at different times.
 var timeFaults = []Fault{
 	{Name: "time-before-lock", fits: unticked, limiter: wrong.Bucket{}.Serve,
-		decider: func(b Setup) Decider { return NewOvertaken(b, staleBy) }},
+		decider: func(b Setup) Decider { return overtaken(b, staleBy) }},
 	{Name: "reset-of-next-window", fits: wholeSeconds, answer: tellNextReset},
 }
 

@@ -84,7 +84,7 @@ func (d *deafRedis) serve(c net.Conn) {
 func TestLostAnswersAreNotAskedForAgain(t *testing.T) {
 	for _, scheme := range []string{"redis://", "redis-cluster://"} {
 		deaf := startDeafRedis(t)
-		s, err := openStore(scheme + deaf.listener.Addr().String())
+		s, err := OpenStore(scheme + deaf.listener.Addr().String())
 		store := opened(t, s, err)
 		d, err := store.Decider(redisParse(t, "gcra,rate=1/s,burst=5"))
 		if err != nil {

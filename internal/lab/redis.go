@@ -135,13 +135,15 @@ func redisClientOf(where string) (RedisClient, error) {
 		if err != nil || r.path != "" {
 			return nil, errURL
 		}
-		return clusterClient(r), nil
+		o := several(r).Cluster()
+		o.DisableRoutingPolicies = true
+		return redis.NewClusterClient(o), nil
 	case "redis-sentinel":
 		r, err := parseAddresses(rest)
 		if err != nil || r.path == "" {
 			return nil, errURL
 		}
-		return sentinelClient(r), nil
+		return redis.NewFailoverClient(several(r).Failover()), nil
 	}
 	return nil, errURL
 }
@@ -193,24 +195,12 @@ func singleClient(o *redis.Options) *redis.Client {
 	return redis.NewClient(o)
 }
 
-func clusterClient(a addresses) *redis.ClusterClient {
-	return redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: a.hosts, Username: a.user, Password: a.password, MaxRetries: -1, ContextTimeoutEnabled: true,
-		DialTimeout: RedisTimeout, ReadTimeout: RedisTimeout, WriteTimeout: RedisTimeout,
-		PoolTimeout: RedisTimeout,
-		PoolSize:    poolSize, DialerRetries: 1, DisableIdentity: true, DisableRoutingPolicies: true,
-		MaintNotificationsConfig: quiet(),
-	})
-}
-
-// sentinelClient returns the client of the master that sentinels name.
-func sentinelClient(a addresses) *redis.Client {
-	return redis.NewFailoverClient(&redis.FailoverOptions{
-		MasterName: a.path, SentinelAddrs: a.hosts, Username: a.user, Password: a.password, MaxRetries: -1,
-		ContextTimeoutEnabled: true, DialTimeout: RedisTimeout, ReadTimeout: RedisTimeout,
-		WriteTimeout: RedisTimeout,
-		PoolTimeout:  RedisTimeout, PoolSize: poolSize, DialerRetries: 1, DisableIdentity: true,
-	})
+// several returns the options of a client of several servers.
+func several(a addresses) *redis.UniversalOptions {
+	return &redis.UniversalOptions{Addrs: a.hosts, Username: a.user, Password: a.password, MasterName: a.path,
+		MaxRetries: -1, ContextTimeoutEnabled: true, DialTimeout: RedisTimeout, ReadTimeout: RedisTimeout,
+		WriteTimeout: RedisTimeout, PoolTimeout: RedisTimeout, PoolSize: poolSize, DialerRetries: 1,
+		DisableIdentity: true, MaintNotificationsConfig: quiet()}
 }
 
 // quiet turns off maintenance notices, which only some hosted servers send.

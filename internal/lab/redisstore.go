@@ -8,6 +8,7 @@ import (
 	"io"
 	"strconv"
 
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -15,28 +16,24 @@ import (
 // for all replicas of the limiter. Its time is the server's, in whole microseconds.
 type store struct {
 	client RedisClient
-	// stop stops the server inside the process. May be nil.
+	// stop stops the server inside the process.
 	stop func()
 }
 
-// openStore returns a store in the Redis server at a URL, as OpenRedis reads it. A cluster keeps each
-// partition on one node. A replica that takes over from a master may lack its last decisions, as Redis
-// replicates after it has answered.
-func openStore(url string) (Store, error) {
-	client, err := OpenRedis(url)
-	if err != nil {
-		return nil, err
+// OpenStore opens the store of a target: a Redis at a URL (OpenRedis), scenario.EmbeddedRedis, or empty for
+// memory (nil). A cluster keeps each partition on one node. A replica that takes over from a master may lack
+// its last decisions, as Redis replicates after it has answered.
+func OpenStore(redis string) (Store, error) {
+	stop, err := func() {}, error(nil)
+	switch redis {
+	case "":
+		return nil, nil
+	case scenario.EmbeddedRedis:
+		if redis, stop, err = EmbedRedis(); err != nil {
+			return nil, err
+		}
 	}
-	return &store{client: client}, nil
-}
-
-// openEmbedded returns a store in a Redis server inside the process.
-func openEmbedded() (Store, error) {
-	url, stop, err := EmbedRedis()
-	if err != nil {
-		return nil, err
-	}
-	client, err := OpenRedis(url)
+	client, err := OpenRedis(redis)
 	if err != nil {
 		stop()
 		return nil, err
@@ -65,9 +62,7 @@ func (s *store) Decider(limit spec.Limit) (Decider, error) {
 // Close closes the connections, and an embedded server.
 func (s *store) Close() error {
 	err := s.client.Close()
-	if s.stop != nil {
-		s.stop()
-	}
+	s.stop()
 	return err
 }
 

@@ -17,6 +17,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -24,11 +25,11 @@ import (
 var stores = map[string]func(t *testing.T) *store{
 	"server": func(t *testing.T) *store {
 		url, _ := startRedis(t)
-		s, err := openStore(url)
+		s, err := OpenStore(url)
 		return opened(t, s, err)
 	},
 	"embedded": func(t *testing.T) *store {
-		s, err := openEmbedded()
+		s, err := OpenStore(scenario.EmbeddedRedis)
 		return opened(t, s, err)
 	},
 }
@@ -384,7 +385,7 @@ func TestStoreKeepsStateLongEnough(t *testing.T) {
 // TestStoreGone stops the server. A decision then ends with an error, even for a client that has left.
 func TestStoreGone(t *testing.T) {
 	url, stop := startRedis(t)
-	s, err := openStore(url)
+	s, err := OpenStore(url)
 	d, err := opened(t, s, err).Decider(redisParse(t, "gcra,rate=1/1h,burst=5"))
 	if err != nil {
 		t.Fatal(err)
@@ -426,7 +427,7 @@ func TestStoreRefuses(t *testing.T) {
 		t.Errorf("a fault of the memory store: got error %v, want one that says so", err)
 	}
 	for _, url := range []string{"http://127.0.0.1/", "redis://user:secret@[::1", "redis://127.0.0.1:1/0"} {
-		if _, err := openStore(url); err == nil || strings.Contains(err.Error(), "secret") {
+		if _, err := OpenStore(url); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("Open(%q): got error %v, want one without the password", url, err)
 		}
 	}

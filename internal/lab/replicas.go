@@ -55,33 +55,15 @@ func (b *balancer) pick(ctx context.Context) int {
 	return int(b.turn.Add(1) % b.replicas)
 }
 
-// private is a number of limiters that know nothing of each other.
-type private struct {
-	replicas []*Memory
-	balancer *balancer
-}
-
-// NewPrivate returns replicas that know nothing of each other.
-func NewPrivate(b Setup) Decider {
-	p := &private{replicas: make([]*Memory, b.Replicas), balancer: newBalancer(b)}
-	for i := range p.replicas {
-		p.replicas[i] = NewMemory(b)
+// newPrivate returns replicas that know nothing of each other.
+func newPrivate(b Setup) Decider {
+	replicas, balancer := make([]*Memory, b.Replicas), newBalancer(b)
+	for i := range replicas {
+		replicas[i] = NewMemory(b)
 	}
-	return p
-}
-
-// Decide asks the replica of the request.
-func (p *private) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
-	return p.replicas[p.balancer.pick(ctx)].Decide(ctx, key, cost)
-}
-
-// syncing is a number of limiters that exchange from time to time what they admitted.
-type syncing struct {
-	Setup
-	every    time.Duration
-	balancer *balancer
-	mu       sync.Mutex
-	cells    map[string]*syncingCell
+	return deciding(func(ctx context.Context, key string, cost int64) (Ruling, error) {
+		return replicas[balancer.pick(ctx)].Decide(ctx, key, cost)
+	})
 }
 
 // syncingCell is one partition: the state of all replicas at the last exchange, the state of each now, and
@@ -98,32 +80,31 @@ type admission struct {
 	cost int64
 }
 
-// NewSyncing returns replicas that exchange what they admitted, with a period of every.
-func NewSyncing(b Setup, every time.Duration) Decider {
-	return &syncing{Setup: b, every: every, balancer: newBalancer(b), cells: map[string]*syncingCell{}}
-}
-
-// Decide asks the replica of the request, after an exchange if one is due.
-func (s *syncing) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
-	replica := s.balancer.pick(ctx)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at := s.Clock.At()
-	c := s.cells[key]
-	if c == nil {
-		c = &syncingCell{shared: s.Limiter.Init(), local: make([]reference.State, s.Replicas), synced: at}
-		s.cells[key] = c
-		c.exchange(s.Limiter, at)
-	}
-	if at-c.synced >= s.every {
-		c.exchange(s.Limiter, at)
-	}
-	var d reference.Decision
-	c.local[replica], d = s.Limiter.Step(c.local[replica], at, cost)
-	if d.Allow {
-		c.since = append(c.since, admission{at, cost})
-	}
-	return Ruling{Decision: d, At: at}, nil
+// newSyncing returns replicas that exchange what they admitted, with a period of every.
+func newSyncing(b Setup, every time.Duration) Decider {
+	balancer, cells := newBalancer(b), map[string]*syncingCell{}
+	var mu sync.Mutex
+	return deciding(func(ctx context.Context, key string, cost int64) (Ruling, error) {
+		replica := balancer.pick(ctx)
+		mu.Lock()
+		defer mu.Unlock()
+		at := b.Clock.At()
+		c := cells[key]
+		if c == nil {
+			c = &syncingCell{shared: b.Limiter.Init(), local: make([]reference.State, b.Replicas), synced: at}
+			cells[key] = c
+			c.exchange(b.Limiter, at)
+		}
+		if at-c.synced >= every {
+			c.exchange(b.Limiter, at)
+		}
+		var d reference.Decision
+		c.local[replica], d = b.Limiter.Step(c.local[replica], at, cost)
+		if d.Allow {
+			c.since = append(c.since, admission{at, cost})
+		}
+		return Ruling{Decision: d, At: at}, nil
+	})
 }
 
 // exchange brings what was admitted since the last exchange to every replica.
@@ -137,10 +118,9 @@ func (c *syncingCell) exchange(l reference.Limiter, at time.Duration) {
 	}
 }
 
-// Nothing admits nothing.
-type Nothing struct{ Clock *Clock }
-
-// Decide denies.
-func (n Nothing) Decide(context.Context, string, int64) (Ruling, error) {
-	return Ruling{Decision: reference.Decision{RetryAfter: reference.Never}, At: n.Clock.At()}, nil
+// nothing admits nothing.
+func nothing(c *Clock) Decider {
+	return deciding(func(context.Context, string, int64) (Ruling, error) {
+		return Ruling{Decision: reference.Decision{RetryAfter: reference.Never}, At: c.At()}, nil
+	})
 }

@@ -113,7 +113,7 @@ func (t *Target) sibling(limit spec.Limit) (_ *Target, err error) {
 func (t *Target) barred() *Target {
 	s := t.copied(facts{limit: []string{"0"}, policy: []string{`"default";q=0`}, item: `"default"`,
 		name: "default"})
-	s.decider = Nothing{Clock: t.clock}
+	s.decider = nothing(t.clock)
 	return s
 }
 

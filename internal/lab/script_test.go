@@ -19,7 +19,7 @@ import (
 // Some requests come in the same microsecond.
 func TestScriptsAtExactInstants(t *testing.T) {
 	server := miniredis.RunT(t)
-	s, err := openStore("redis://" + server.Addr() + "/0")
+	s, err := OpenStore("redis://" + server.Addr() + "/0")
 	store := opened(t, s, err)
 	// In windows of a few microseconds weighted counts often equal a bound. For the last two specs a long
 	// silence is worth more grains than a double can count.
@@ -89,7 +89,7 @@ func instant(random *rand.Rand, last reference.Decision, p spec.Policy) time.Dur
 // and nothing is an error.
 func TestScriptsWhenTheClockStepsBack(t *testing.T) {
 	server := miniredis.RunT(t)
-	s, err := openStore("redis://" + server.Addr() + "/0")
+	s, err := OpenStore("redis://" + server.Addr() + "/0")
 	store := opened(t, s, err)
 	for _, spec := range []string{
 		"gcra,rate=2/1m,burst=2", "fixed-window,rate=2/1m", "fixed-window,rate=2/1m,align=first",

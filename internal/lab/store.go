@@ -26,6 +26,13 @@ type Decider interface {
 	Decide(ctx context.Context, key string, cost int64) (Ruling, error)
 }
 
+// deciding is a Decider that is one function.
+type deciding func(ctx context.Context, key string, cost int64) (Ruling, error)
+
+func (d deciding) Decide(ctx context.Context, key string, cost int64) (Ruling, error) {
+	return d(ctx, key, cost)
+}
+
 // Ruling is a decision and its time.
 type Ruling struct {
 	reference.Decision

@@ -231,9 +231,9 @@ func newDecider(o *Options, fault Fault, c *Clock) (Decider, error) {
 func replicated(o *Options, b Setup) Decider {
 	switch o.Counters {
 	case CountersPrivate:
-		return NewPrivate(b)
+		return newPrivate(b)
 	case CountersSynced:
-		return NewSyncing(b, o.SyncEvery)
+		return newSyncing(b, o.SyncEvery)
 	}
 	// Replicas that share one state cannot be told apart.
 	return NewMemory(b)

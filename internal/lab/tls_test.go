@@ -31,7 +31,7 @@ func TestRedisOverTLS(t *testing.T) {
 	}
 	for url, want := range map[string]string{"rediss://": "SSL_CERT_FILE=FILE",
 		"redis://": "does the server speak TLS?"} {
-		if store, err := openStore(url + addr + "/0"); err == nil || store != nil ||
+		if store, err := OpenStore(url + addr + "/0"); err == nil || store != nil ||
 			!strings.Contains(err.Error(), want) {
 			t.Errorf("%s%s: got %v, want an error that says %q", url, addr, err, want)
 		}
@@ -59,7 +59,7 @@ func TestRedisOverTLSTrusts(t *testing.T) {
 // secureBurst uses up a quota of ten, of which nothing comes back soon, and asks again.
 func secureBurst(t *testing.T, url string) string {
 	t.Helper()
-	store, err := openStore(url)
+	store, err := OpenStore(url)
 	if err != nil {
 		t.Fatal(err)
 	}

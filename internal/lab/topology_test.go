@@ -127,7 +127,7 @@ func TestStoreInCluster(t *testing.T) {
 		t.Skip("three servers agree for seconds")
 	}
 	nodes := startCluster(t)
-	s, err := openStore("redis-cluster://" + nodes[0].addr + "," + nodes[1].addr)
+	s, err := OpenStore("redis-cluster://" + nodes[0].addr + "," + nodes[1].addr)
 	store := opened(t, s, err)
 	for _, spec := range []string{redisSpecs[0], redisSpecs[len(redisSpecs)-2]} {
 		limit := redisParse(t, spec)
@@ -224,7 +224,7 @@ func TestStoreBehindSentinel(t *testing.T) {
 		return strings.Contains(replica.tells(t, "info", "replication"), "master_link_status:up") &&
 			strings.Contains(sentinel.tells(t, "sentinel", "replicas", "main"), replica.addr)
 	})
-	s, err := openStore("redis-sentinel://" + sentinel.addr + "/main")
+	s, err := OpenStore("redis-sentinel://" + sentinel.addr + "/main")
 	store := opened(t, s, err)
 	d, err := store.Decider(redisParse(t, "fixed-window,rate=5/1d,align=first"))
 	if err != nil {
