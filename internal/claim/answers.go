@@ -16,16 +16,12 @@ func (r *Recording) answers(b AnswerBound) result.Claim {
 	asked := r.sent(b.Phase)
 	answered := Only(asked, func(o *timeline.Observation) bool { return o.Answered })
 	lost := Only(asked, func(o *timeline.Observation) bool { return !o.Answered })
-	bad := Only(answered, func(o *timeline.Observation) bool { return !slices.Contains(b.Status, o.Status) })
-	s := fmt.Sprintf("%d of %s of phase %s have status %s", len(answered)-len(bad),
-		text.Plural(len(answered), "answer"), text.Quote(b.Phase), OneOf(b.Status))
+	s, bad := statuses(answered, "answer", " of phase "+text.Quote(b.Phase), b.Status,
+		result.AnsweredOtherwise)
 	chances := result.Of(len(answered), "answers of phase "+text.Quote(b.Phase)+" whose status was read")
 	switch {
-	case len(bad) > 0:
-		return result.Settle(id, s, chances, Count(result.AnsweredOtherwise, bad,
-			fmt.Sprintf("%d of %s of phase %s have status %s, expected is %s: %s", len(bad),
-				text.Plural(len(answered), "answer"), text.Quote(b.Phase),
-				OneOf(Statuses(bad)), OneOf(b.Status), Seqs(bad))))
+	case bad != nil:
+		return result.Settle(id, s, chances, bad...)
 	case r.wentSilent(b.Phase, len(answered), lost):
 		s = fmt.Sprintf("%d of %s of phase %s got no answer (%s), expected is status %s", len(lost),
 			text.Plural(len(answered)+len(lost), "request"), text.Quote(b.Phase), lost[0].Error,
@@ -38,6 +34,19 @@ func (r *Recording) answers(b AnswerBound) result.Claim {
 	default:
 		return result.Settle(id, s, chances)
 	}
+}
+
+// statuses says how many of obs have one of the expected statuses, and returns the finding of those that do
+// not, if there are any. noun names one of obs, and of says which they are.
+func statuses(obs []*timeline.Observation, noun, of string, expected []int, kind result.Kind) (says string,
+	found []result.Finding) {
+	bad := Only(obs, func(o *timeline.Observation) bool { return !slices.Contains(expected, o.Status) })
+	all := text.Plural(len(obs), noun) + of
+	if len(bad) > 0 {
+		found = []result.Finding{Count(kind, bad, fmt.Sprintf("%d of %s have status %s, expected is %s: %s",
+			len(bad), all, OneOf(Statuses(bad)), OneOf(expected), Seqs(bad)))}
+	}
+	return fmt.Sprintf("%d of %s have status %s", len(obs)-len(bad), all, OneOf(expected)), found
 }
 
 // wentSilent tells whether a target stopped answering in a phase. At least half of its requests got no

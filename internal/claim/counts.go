@@ -27,15 +27,13 @@ func (j *Recording) counts(id string, tellers []teller) result.Claim {
 	all := j.stated(tellers)
 	var findings []result.Finding
 	compared, completes := 0, false
-	for _, p := range j.ByPartition() {
-		counted, ok := j.CountedBy(len(p.Observations),
-			func(i int) *timeline.Observation { return &p.Observations[i] })
-		if !ok || counted.Limit.Completes() {
-			completes = completes || ok
+	for p := range j.counted() {
+		if p.Limit.Completes() {
+			completes = true
 			continue
 		}
 		for _, of := range all {
-			s := series{Recording: counted, told: of, obs: p.Observations}
+			s := series{partition: p, told: of}
 			s.follow()
 			compared += s.compared
 			findings = append(findings, s.findings...)
@@ -94,10 +92,9 @@ type stated struct {
 
 // series follows what the answers of one partition state of one quota.
 type series struct {
-	*Recording
+	*partition
 	// told is, by Seq, the quota whose remaining units an answer states.
 	told map[int]stated
-	obs  []timeline.Observation
 	// start is the first of a run of requests without rivals, last the latest. spent is what was admitted
 	// after start.
 	start, last *timeline.Observation
@@ -109,8 +106,7 @@ type series struct {
 // follow judges all answers in order.
 func (s *series) follow() {
 	ends := map[int32]time.Duration{}
-	for i := range s.obs {
-		o := &s.obs[i]
+	for i, o := range s.obs {
 		alone := s.aloneAt(ends, i)
 		ends[o.Observer] = max(ends[o.Observer], DecidedBy(o))
 		q, tells := s.told[o.Seq]
@@ -139,7 +135,7 @@ func (s *series) follow() {
 // earlier requests, by observer. A client that sends at the instant of an answer sends after it, as the
 // answer was decided before it arrived.
 func (s *series) aloneAt(ends map[int32]time.Duration, i int) bool {
-	h, o := &s.Header, &s.obs[i]
+	h, o := &s.Header, s.obs[i]
 	for observer, end := range ends {
 		if end > o.Sent-h.Apart(observer, o.Observer) {
 			return false
@@ -289,8 +285,7 @@ func (s *series) gainedBy(p spec.Policy, from, to time.Duration) (int64, bool) {
 // counted returns the most units that p counts of requests that may have been decided in a span.
 func (s *series) counted(from, to time.Duration, p spec.Policy) int64 {
 	var units int64
-	for i := range s.obs {
-		o := &s.obs[i]
+	for _, o := range s.obs {
 		counts := o.Outcome != timeline.Denied || p.Count == spec.CountAll || p.Count == spec.CountOwn
 		switch {
 		case !counts || o.Sent > to || s.chargedBy(o) < from:

@@ -141,9 +141,7 @@ type question struct {
 
 // questions are all questions, in the order of the claims.
 var questions = [...]question{
-	{"", each(func(e *Expect) []Group { return e.Fields }, func(r *Recording, g Group) result.Claim {
-		return judgeFields(r, g, r.Bodiless)
-	})},
+	{"", each(func(e *Expect) []Group { return e.Fields }, (*Recording).fields)},
 	where(result.ClaimRetryAfterHonored, func(e *Expect) bool { return e.RetryAfter.Honored },
 		(*Recording).honored),
 	where(result.ClaimRetryAfterNotLonger, func(e *Expect) bool { return e.RetryAfter.NotLonger },

@@ -54,24 +54,11 @@ var groups = map[Group]group{
 	Explanation: {"body that explains it", true, true, "", readExplanation},
 }
 
-// judgeFields judges that every answer, or every denial, has the fields of a group, and that they break no
-// binding rule of their syntax. The kind of the claim is "fields-" and the group. Fields that are never sent
-// fail only if they are promised, or if a standard asks for them. Broken conventions are reported and do not
-// fail. bodiless are the phases whose answers have no body. It may be empty.
-func judgeFields(r *Recording, name Group, bodiless []string) result.Claim {
-	id := "fields-" + string(name)
-	c := named(r, name, id, bodiless)
-	c.Kind = result.ClaimKind(id)
-	return c
-}
-
-// named is Judge for a claim with a given id.
-func named(r *Recording, name Group, id string, bodiless []string) result.Claim {
-	g, known := groups[name]
-	if !known {
-		return result.Claim{ID: id, Reason: result.SetupFailed, Text: "there is no group of fields " +
-			text.Quote(string(name))}
-	}
+// fields judges that every answer, or every denial, has the fields of a group, and that they break no binding
+// rule of their syntax. The kind of the claim is "fields-" and the group. Fields that are never sent fail
+// only if they are promised, or if a standard asks for them. Broken conventions are reported and do not fail.
+func (r *Recording) fields(name Group) result.Claim {
+	g, id := groups[name], "fields-"+string(name)
 	noun, obs := "answer", Only(r.Target, Heard)
 	if g.deniedOnly {
 		if c, ok := r.Unheard(id); ok {
@@ -81,7 +68,7 @@ func named(r *Recording, name Group, id string, bodiless []string) result.Claim 
 	}
 	if g.inBody {
 		obs = Only(obs, func(o *timeline.Observation) bool {
-			return !slices.Contains(bodiless, o.Phase)
+			return !slices.Contains(r.Bodiless, o.Phase)
 		})
 	}
 	if len(obs) > 0 && !r.KeepsFields() {

@@ -13,7 +13,7 @@ var fieldsReq, fieldsWith, fieldsRecord = sampleRequest, With, sampleRecording
 // fieldsOne judges a group of fields of a target that promised some things.
 func fieldsOne(t *testing.T, tl *timeline.Timeline, g Group, promised []result.Promise) result.Claim {
 	t.Helper()
-	c := judgeFields(newRecording(tl, nil, Expect{Promised: promised}, NoWaits), g, nil)
+	c := newRecording(tl, nil, Expect{Promised: promised}, NoWaits).fields(g)
 	Sound(t, tl, c)
 	return c
 }
@@ -216,13 +216,6 @@ func TestProblemBody(t *testing.T) {
 	})
 }
 
-func TestUnknownGroup(t *testing.T) {
-	c := fieldsOne(t, fieldsRecord(fieldsReq(1, 0, 1, 429, someDate)), "cookies", result.Promises())
-	if c.Reason != "setup-failed" || !strings.Contains(c.Text, `"cookies"`) {
-		t.Errorf("got %+v, want setup-failed", c)
-	}
-}
-
 func TestDenialsAreNotStored(t *testing.T) {
 	const d = "Date: Fri, 20 Nov 2026 10:00:00 GMT"
 	fieldsRun(t, NoStore, result.Promises(), []fieldsRow{
@@ -260,12 +253,13 @@ func TestDenialsAreNotStored(t *testing.T) {
 		fieldsWith(fieldsReq(2, 2, 3, 429, d, "Content-Type: application/problem+json"),
 			func(o *timeline.Observation) { o.Phase, o.Body = "gets", "{}" }))
 	for _, g := range []Group{Explanation, ProblemBody} {
-		r := newRecording(head, nil, Expect{}, NoWaits)
-		if c := judgeFields(r, g, []string{"p"}); c.Verdict != result.Pass ||
+		r := newRecording(head, nil, Expect{Bodiless: []string{"p"}}, NoWaits)
+		if c := r.fields(g); c.Verdict != result.Pass ||
 			!strings.Contains(c.Text, "1 of 1 denial") {
 			t.Errorf("%s, HEAD and GET: got %+v", g, c)
 		}
-		if c := judgeFields(r, g, []string{"p", "gets"}); c.Reason != result.TooFew {
+		r.Bodiless = []string{"p", "gets"}
+		if c := r.fields(g); c.Reason != result.TooFew {
 			t.Errorf("%s, HEAD only: got %+v", g, c)
 		}
 	}
@@ -303,7 +297,7 @@ func TestWhatIsSentIsHeldToItsRules(t *testing.T) {
 func TestAServerWithoutAnyFieldSendsNone(t *testing.T) {
 	tl := fieldsRecord(fieldsReq(1, 0, 1, 200), fieldsReq(2, 2, 3, 429))
 	for kept, want := range map[bool]result.Reason{true: result.NeedsFailed, false: result.TooFew} {
-		c := judgeFields(newRecording(tl, nil, Expect{Kept: kept}, NoWaits), RetryAfter, nil)
+		c := newRecording(tl, nil, Expect{Kept: kept}, NoWaits).fields(RetryAfter)
 		if c.Reason != want || (c.Unpromised != "") != kept {
 			t.Errorf("fields kept: %v: got %s %q (%s), want %s", kept, c.Reason, c.Unpromised, c.Text, want)
 		}

@@ -103,46 +103,22 @@ func (r *Recording) honoredWaits(fewest int) result.Claim {
 // the same cost, and the answer is known. If others may have been decided between them, only admitted
 // requests are returned. denials is the number of all denials. told returns the waits that a denial states.
 func (r *Recording) retries(told func(*timeline.Observation) []headers.Wait) (out []retry, denials int) {
-	partitions := map[string][]*timeline.Observation{}
-	for i := range r.Observations {
-		o := &r.Observations[i]
-		partitions[o.Partition] = append(partitions[o.Partition], o)
-	}
-	for i := range r.Observations {
-		name := r.Observations[i].Partition
-		obs := partitions[name]
-		delete(partitions, name)
-		counted, ok := r.CountedBy(len(obs), func(i int) *timeline.Observation { return obs[i] })
-		if !ok {
-			continue
-		}
-		p := partition{counted, obs}
+	for p := range r.counted() {
 		before := rivals{}
-		for i, d := range obs {
+		for i, d := range p.obs {
+			var waits []headers.Wait
 			if IsDenial(d) {
-				denials++
-				out = append(out, p.retriesAt(i, told(d), before)...)
+				denials, waits = denials+1, told(d)
+			}
+			for _, w := range waits {
+				if x, ok := p.retryAt(i, w, before); ok {
+					out = append(out, x)
+				}
 			}
 			before.add(d)
 		}
 	}
 	return out, denials
-}
-
-// partition is the requests of one partition, ascending by Sent, and the limit that counts all of them.
-type partition struct {
-	*Recording
-	obs []*timeline.Observation
-}
-
-// retriesAt returns the retries of obs[i] after each of some waits.
-func (p *partition) retriesAt(i int, told []headers.Wait, before rivals) (out []retry) {
-	for _, w := range told {
-		if x, ok := p.retryAt(i, w, before); ok {
-			out = append(out, x)
-		}
-	}
-	return out
 }
 
 // retryAt returns obs[i] and the first request that waited as t tells, if they are a retry. Of requests that

@@ -63,7 +63,7 @@ func (r *Recording) latency(b LatencyBound) result.Claim {
 				"taken the time",
 				text, Millis(late))}
 	}
-	away := union(append(r.stalls(), r.standstills(b.Max+way, b.Outcome)...))
+	away := timeline.Apart(append(r.stalls(), r.standstills(b.Max+way, b.Outcome)...))
 	if over := slowerThan(b.Max+way, obs, away); over <= len(obs)-rank {
 		return result.Claim{ID: id, Reason: result.ScheduleMissed,
 			Text: fmt.Sprintf("%s; but without the times in which requests were sent late, the "+
@@ -110,22 +110,22 @@ func (r *Recording) way() time.Duration {
 // The wait of an answer with another outcome than `of` is part of the standstill that it meets. That leaves
 // out queues, which let admitted requests wait. Alone it is no standstill: a target that is slow with every
 // request is slow.
-func (r *Recording) standstills(most time.Duration, of timeline.Outcome) []stall {
+func (r *Recording) standstills(most time.Duration, of timeline.Outcome) []timeline.Stall {
 	heard := slices.SortedFunc(slices.Values(r.Target),
 		func(a, b *timeline.Observation) int { return cmp.Compare(a.FirstByte, b.FirstByte) })
 	if !r.busy() {
 		return nil
 	}
-	var stood []stall
+	var stood []timeline.Stall
 	width := most / 5
 	for i, o := range heard {
 		if i == 0 || o.FirstByte-heard[i-1].FirstByte <= width || !atOnce(heard[i:], width) {
 			continue
 		}
-		s := stall{heard[i-1].FirstByte, o.FirstByte}
+		s := timeline.Stall{From: heard[i-1].FirstByte, To: o.FirstByte}
 		for _, x := range heard[i:] {
 			if x.Sent < o.FirstByte {
-				s.to = x.FirstByte
+				s.To = x.FirstByte
 			}
 		}
 		stood = append(stood, s)
@@ -135,9 +135,9 @@ func (r *Recording) standstills(most time.Duration, of timeline.Outcome) []stall
 	}
 	out := slices.Clone(stood)
 	for _, o := range heard {
-		meets := func(s stall) bool { return s.from <= o.FirstByte && o.Sent <= s.to }
+		meets := func(s timeline.Stall) bool { return s.From <= o.FirstByte && o.Sent <= s.To }
 		if o.Outcome != of && service(o) > most && slices.ContainsFunc(stood, meets) {
-			out = append(out, stall{o.Sent, o.FirstByte})
+			out = append(out, timeline.Stall{From: o.Sent, To: o.FirstByte})
 		}
 	}
 	return out
@@ -166,17 +166,17 @@ func atOnce(heard []*timeline.Observation, width time.Duration) bool {
 // slowerThan counts the observations whose service time is over most even without the times in which the
 // recorder or the target was away. A recorder that cannot send what is due cannot read answers either, and a
 // target on the same machine may not run.
-func slowerThan(most time.Duration, obs []*timeline.Observation, away []stall) int {
+func slowerThan(most time.Duration, obs []*timeline.Observation, away []timeline.Stall) int {
 	n := 0
 	for _, o := range obs {
 		took := service(o)
 		first, _ := slices.BinarySearchFunc(away, o.Sent,
-			func(s stall, t time.Duration) int { return cmp.Compare(s.to, t) })
+			func(s timeline.Stall, t time.Duration) int { return cmp.Compare(s.To, t) })
 		for _, s := range away[first:] {
-			if s.from >= o.FirstByte {
+			if s.From >= o.FirstByte {
 				break
 			}
-			took -= min(o.FirstByte, s.to) - max(o.Sent, s.from)
+			took -= min(o.FirstByte, s.To) - max(o.Sent, s.From)
 		}
 		if took > most {
 			n++

@@ -36,15 +36,11 @@ func (r *Recording) notLonger() result.Claim {
 		}
 	}
 	chances := result.Of(judged, "denials whose wait was compared with the limit")
-	switch {
-	case judged == 0 && r.untold(denials) && len(denials) > 0:
-		return Unpromised(notLongerID, result.PromiseRetryAfter, len(denials), "denial",
-			"a Retry-After")
-	default:
-		return result.Settle(notLongerID,
-			fmt.Sprintf("%d of %s stated a longer wait than the limit can need%s",
-				late, text.Plural(judged, "denial"), Shown(late)), chances, findings...)
+	if judged == 0 && r.untold(denials) && len(denials) > 0 {
+		return Unpromised(notLongerID, result.PromiseRetryAfter, len(denials), "denial", "a Retry-After")
 	}
+	return result.Settle(notLongerID, fmt.Sprintf("%d of %s stated a longer wait than the limit can need%s",
+		late, text.Plural(judged, "denial"), Shown(late)), chances, findings...)
 }
 
 // overlong returns the finding of a denial that states a longer wait than needed, or nil. A denial without a

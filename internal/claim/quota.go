@@ -2,6 +2,7 @@ package claim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -89,7 +90,7 @@ func (j *comparison) quotas(c class) {
 			}
 		}
 	}
-	for _, about := range sortedKeys(changed) {
+	for _, about := range slices.Sorted(maps.Keys(changed)) {
 		obs := changed[about]
 		was, is := constant[about], j.factsOf(obs[0], c.limit)[about]
 		if was == "" {
@@ -102,13 +103,4 @@ func (j *comparison) quotas(c class) {
 				len(obs),
 				len(c.proxy), Seqs(obs)))
 	}
-}
-
-func sortedKeys(m map[string][]*timeline.Observation) []string {
-	var keys []string
-	for k := range m {
-		i, _ := slices.BinarySearch(keys, k)
-		keys = slices.Insert(keys, i, k)
-	}
-	return keys
 }

@@ -161,22 +161,19 @@ func (j *Recording) deniedAgain() map[int]*timeline.Observation {
 	if j.Shared || len(j.Limit) == 0 {
 		return out
 	}
-	for _, p := range j.ByPartition() {
-		obs := p.Observations
-		of, ok := j.CountedBy(len(obs), func(i int) *timeline.Observation { return &obs[i] })
-		if !ok || of.Limit.Completes() || of.CountsDenials() || slices.ContainsFunc(of.Limit, renewed) {
+	for p := range j.counted() {
+		if p.Limit.Completes() || p.CountsDenials() || slices.ContainsFunc(p.Limit, renewed) {
 			continue
 		}
-		ended := make([]time.Duration, len(obs)) // when all earlier ones that may be admitted were decided
+		ended := make([]time.Duration, len(p.obs)) // when all earlier ones that may be admitted were decided
 		end := time.Duration(-1)
-		for i := range obs {
-			if ended[i] = end; !IsDenial(&obs[i]) {
-				end = max(end, DecidedBy(&obs[i]))
+		for i, o := range p.obs {
+			if ended[i] = end; !IsDenial(o) {
+				end = max(end, DecidedBy(o))
 			}
 		}
 		next, last := reference.Never, (*timeline.Observation)(nil)
-		for i := len(obs) - 1; i >= 0; i-- {
-			o := &obs[i]
+		for i, o := range slices.Backward(p.obs) {
 			switch {
 			case !IsDenial(o):
 				next, last = o.Sent, nil

@@ -73,14 +73,8 @@ func asksOne(l spec.Limit, o *timeline.Observation) bool {
 // and found has those whose limits surely all had units left. open counts those that state units which may
 // have come back, or been taken, meanwhile.
 func (j *Recording) unitsLeft(of map[int]*teller) (found []result.Finding, spent, open int) {
-	for _, p := range j.ByPartition() {
-		counted, ok := j.CountedBy(len(p.Observations),
-			func(i int) *timeline.Observation { return &p.Observations[i] })
-		if !ok || len(counted.Limit) == 0 {
-			continue
-		}
-		s := series{Recording: counted, obs: p.Observations}
-		if !s.bans() {
+	for p := range j.counted() {
+		if s := (series{partition: p}); len(p.Limit) > 0 && !s.bans() {
 			f, none, unknown := s.unitsLeft(of)
 			found, spent, open = append(found, f...), spent+none, open+unknown
 		}
@@ -91,8 +85,7 @@ func (j *Recording) unitsLeft(of map[int]*teller) (found []result.Finding, spent
 // unitsLeft judges the denials of one partition.
 func (s *series) unitsLeft(of map[int]*teller) (found []result.Finding, spent, open int) {
 	var turned []*timeline.Observation // denials that explain themselves if a window ended on their way
-	for i := range s.obs {
-		o := &s.obs[i]
+	for _, o := range s.obs {
 		t := of[o.Seq]
 		if t == nil {
 			continue
@@ -147,8 +140,8 @@ func (s *series) freed(o *timeline.Observation) (units int64, windows int, known
 			return 0, 0, false
 		}
 	}
-	for i := range s.obs {
-		x, apart := &s.obs[i], s.Header.Apart(s.obs[i].Observer, o.Observer)
+	for _, x := range s.obs {
+		apart := s.Header.Apart(x.Observer, o.Observer)
 		if x != o && x.Outcome != timeline.Denied && x.Sent-apart <= o.FirstByte &&
 			s.chargedBy(x)+apart >= o.Sent {
 			if x.Cost == timeline.CostUnknown {

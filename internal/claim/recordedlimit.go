@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"iter"
 	"slices"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -34,19 +35,38 @@ func (r *Recording) Limits() []spec.Limit {
 	return out
 }
 
-// CountedBy returns the recording with the limit that counts all of n observations as its Limit. ok=false:
-// several limits do, or no limit counts one of them although one is declared.
-func (r *Recording) CountedBy(n int, at func(i int) *timeline.Observation) (counted *Recording, ok bool) {
-	out := *r
-	out.Limit = nil
-	for i := range n {
-		l := r.LimitOf(at(i))
-		if i > 0 && !slices.Equal(l, out.Limit) || len(l) == 0 && len(r.Limit) > 0 {
-			return nil, false
+// partition is the requests of one partition, ascending by Sent, and the recording with the limit that counts
+// all of them as its Limit.
+type partition struct {
+	*Recording
+	obs []*timeline.Observation
+}
+
+// counted yields the partitions, in the order of their first requests. It leaves out a partition if several
+// limits count its requests, or if no limit counts one of them although one is declared.
+func (r *Recording) counted() iter.Seq[*partition] {
+	var order []string
+	all := map[string][]*timeline.Observation{}
+	for i := range r.Observations {
+		o := &r.Observations[i]
+		if all[o.Partition] == nil {
+			order = append(order, o.Partition)
 		}
-		out.Limit = l
+		all[o.Partition] = append(all[o.Partition], o)
 	}
-	return &out, true
+	return func(yield func(*partition) bool) {
+		for _, name := range order {
+			of, obs := *r, all[name]
+			of.Limit = r.LimitOf(obs[0])
+			other := func(o *timeline.Observation) bool {
+				l := r.LimitOf(o)
+				return !slices.Equal(l, of.Limit) || len(l) == 0 && len(r.Limit) > 0
+			}
+			if !slices.ContainsFunc(obs, other) && !yield(&partition{&of, obs}) {
+				return
+			}
+		}
+	}
 }
 
 // CountsDenials tells whether a denial may leave a trace under Limit: denials are counted, by all policies or

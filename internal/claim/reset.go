@@ -141,17 +141,15 @@ func (j *Recording) openings() map[string]span {
 	if !j.Quota.Fresh {
 		return out
 	}
-	for _, p := range j.ByPartition() {
-		_, one := j.CountedBy(len(p.Observations),
-			func(i int) *timeline.Observation { return &p.Observations[i] })
-		first := span{p.Observations[0].Sent, reference.Never}
-		for i := range p.Observations {
-			if o := &p.Observations[i]; o.Answered && o.Outcome == timeline.Allowed {
+	for p := range j.counted() {
+		first := span{p.obs[0].Sent, reference.Never}
+		for _, o := range p.obs {
+			if o.Answered && o.Outcome == timeline.Allowed {
 				first.to = min(first.to, o.FirstByte)
 			}
 		}
-		if one && first.to < reference.Never {
-			out[p.Partition] = first
+		if first.to < reference.Never {
+			out[p.obs[0].Partition] = first
 		}
 	}
 	return out

@@ -38,35 +38,15 @@ func (r *Recording) lateP99() (time.Duration, *timeline.Observation) {
 	return lateness(at), at
 }
 
-// stall is a time in which a due request was not yet sent, or in which the recorder did not run.
-type stall struct{ from, to time.Duration }
-
-// stalls returns the times in which the recorder was late or away, ascending, without overlap.
-func (r *Recording) stalls() []stall {
-	var all []stall
-	for _, s := range r.Header.Stalls {
-		all = append(all, stall{s.From, s.To})
-	}
+// stalls returns the times in which the recorder did not run, or a due request was not yet sent.
+func (r *Recording) stalls() []timeline.Stall {
+	all := slices.Clone(r.Header.Stalls)
 	for i := range r.Observations {
 		if o := &r.Observations[i]; lateness(o) > 0 {
-			all = append(all, stall{o.At, o.Sent})
+			all = append(all, timeline.Stall{From: o.At, To: o.Sent})
 		}
 	}
-	return union(all)
-}
-
-// union joins times that overlap and returns them ascending. It sorts all.
-func union(all []stall) []stall {
-	slices.SortFunc(all, func(a, b stall) int { return cmp.Compare(a.from, b.from) })
-	apart := all[:0]
-	for _, s := range all {
-		if n := len(apart); n > 0 && s.from <= apart[n-1].to {
-			apart[n-1].to = max(apart[n-1].to, s.to)
-			continue
-		}
-		apart = append(apart, s)
-	}
-	return apart
+	return all
 }
 
 // schedule judges that the plan was kept. A missed plan is never the target's fault, so it is never a Fail.

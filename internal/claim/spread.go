@@ -196,11 +196,8 @@ func (g *clientGroup) finding() result.Finding {
 	return f
 }
 
-// together is how far apart due times may be and still count as equal. herdWidth is how far apart requests
-// may be and still form a herd.
-const (
-	together = 10 * time.Millisecond
-)
+// together is how far apart due times may be and still count as equal.
+const together = 10 * time.Millisecond
 
 // storm judges whether eight or more retries that were due at once also came at once. The last result is
 // false if so many were never due at once.

@@ -6,7 +6,6 @@ import (
 	"io"
 	"math"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 
@@ -201,21 +200,7 @@ func gather(h *timeline.Header, all []*source) {
 		a.Collections += t.Audit.Collections
 		a.Connections += t.Audit.Connections
 	}
-	h.Stalls = apart(h.Stalls)
-}
-
-// apart joins stalls that overlap.
-func apart(all []timeline.Stall) []timeline.Stall {
-	sort.Slice(all, func(i, j int) bool { return all[i].From < all[j].From })
-	var out []timeline.Stall
-	for _, s := range all {
-		if n := len(out); n > 0 && s.From <= out[n-1].To {
-			out[n-1].To = max(out[n-1].To, s.To)
-			continue
-		}
-		out = append(out, s)
-	}
-	return out
+	h.Stalls = timeline.Apart(h.Stalls)
 }
 
 // spreads joins the spreads of each phase. The result lasts from the first send of any agent to the last send

@@ -12,7 +12,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/reference"
 )
 
-// divided returns limiters that know nothing of each other and have a share of the limit each, in whole units.
+// divided returns limiters that know nothing of each other. Each has a share of the limit, in whole units.
 func divided(b Setup, shares int64) Decider {
 	b.Replicas = int(shares)
 	parts := slices.Clone(b.Limit)

@@ -231,6 +231,20 @@ type Stall struct {
 	To   time.Duration `json:"to_ns"`
 }
 
+// Apart joins times that overlap, and returns them ascending. It sorts all.
+func Apart(all []Stall) []Stall {
+	slices.SortFunc(all, func(a, b Stall) int { return cmp.Compare(a.From, b.From) })
+	apart := all[:0]
+	for _, s := range all {
+		if n := len(apart); n > 0 && s.From <= apart[n-1].To {
+			apart[n-1].To = max(apart[n-1].To, s.To)
+			continue
+		}
+		apart = append(apart, s)
+	}
+	return apart
+}
+
 // Kept is how well a recorder kept the plan of one phase.
 type Kept struct {
 	Phase string `json:"phase"`
