@@ -157,11 +157,8 @@ func TestRefusedRequestsOfAPhase(t *testing.T) {
 			Request: timeline.Request{Header: map[string]string{"x-a": "1"}}},
 		"no control characters": {Shape: timeline.Constant,
 			Request: timeline.Request{Header: map[string]string{"X-A": "1\r\nY: 2"}}},
-		"the spellings are": {Shape: timeline.Constant,
-			Request: timeline.Request{Spellings: []timeline.Spelling{"sdrawkcab"}}},
 		"key of a partition": {Shape: timeline.Constant,
 			Request: timeline.Request{Keys: map[string]string{"a": "b\n"}}},
-		"nothing can carry it out": {Shape: timeline.Hook, Event: timeline.Event{Action: timeline.Restart}},
 	} {
 		p.Name = "p"
 		_, err := Record(context.Background(), schedule(p),

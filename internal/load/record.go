@@ -83,7 +83,8 @@ type recorder struct {
 // observations of the phase "NAME-aim". A run ends early if nothing was answered by the end of a phase that
 // sent something.
 //
-// Record returns an error for options or a schedule that cannot be used. Nothing was sent then.
+// Record returns an error for options, or for requests of a schedule, that cannot be sent. Nothing was sent
+// then.
 func Record(ctx context.Context, s *timeline.Schedule, o Options) (*timeline.Timeline, error) {
 	done, err := o.Complete()
 	if err != nil {

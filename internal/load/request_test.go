@@ -45,32 +45,8 @@ func TestUnusableOptionsAndSchedulesAreRefusedBeforeAnythingIsSent(t *testing.T)
 			Partition: Partition{Kind: transport.ByAddress}}, good},
 		"no space at its ends": {Options{URL: u, Partition: Partition{Kind: transport.ByHeader, Name: "K"}},
 			with(func(p *timeline.Phase) { p.Arrivals[1].Partition = "k\n" })},
-		"arrivals ascend": {Options{URL: u},
-			with(func(p *timeline.Phase) { p.Arrivals[0].At = 5 * ms })},
-		"before its beginning": {Options{URL: u},
-			with(func(p *timeline.Phase) { p.Arrivals[0].At = -5 * ms })},
-		"each with its own":      {Options{URL: u}, with(func(p *timeline.Phase) { p.Arrivals[1].Seq = 0 })},
-		"goes to the origin":     {Options{URL: u}, with(func(p *timeline.Phase) { p.Origin = true })},
-		"there is no such shape": {Options{URL: u}, with(func(p *timeline.Phase) { p.Shape = "spiral" })},
-		"needs at least one": {Options{URL: u},
-			with(func(p *timeline.Phase) { p.Shape, p.Clients = timeline.Closed, 1 })},
-		"and has neither": {Options{URL: u},
-			with(func(p *timeline.Phase) {
-				p.Shape, p.Clients, p.Partitions = timeline.Closed, 1,
-					[]string{"k"}
-			})},
-		"clock, reset, probe": {Options{URL: u},
-			with(func(p *timeline.Phase) { p.Shape = timeline.Boundary })},
-		"needs one": {Options{URL: u},
-			with(func(p *timeline.Phase) { p.Shape, p.Aim = timeline.Boundary, timeline.AimClock })},
-		"allow at least 2": {Options{URL: u},
-			with(func(p *timeline.Phase) {
-				p.Shape, p.Aim, p.Window = timeline.Boundary, timeline.AimProbe,
-					1
-			})},
 		"forge": {Options{URL: u},
 			with(func(p *timeline.Phase) { p.Forge = []string{"a:b"} })},
-		"may not be negative":    {Options{URL: u}, with(func(p *timeline.Phase) { p.Duration = -1 })},
 		"white space is escaped": {Options{URL: &url.URL{Scheme: "http", Host: "x", RawQuery: "a b"}}, good},
 	} {
 		tl, err := Record(context.Background(), schedule(tt.p), tt.o)

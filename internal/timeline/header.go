@@ -89,24 +89,16 @@ func (j *headerJSON) flaw() (what, why string) {
 			return "started " + excerpt(j.Started), "a time as in RFC 3339 is needed"
 		}
 	}
-	if what, why = negative(j); what != "" {
-		return what, why
+	for _, p := range placesOf(reflect.ValueOf(j).Elem()) {
+		if v := reflect.ValueOf(p.to).Elem(); v.CanInt() && v.Int() < 0 {
+			return fmt.Sprintf("%s %d", p.name, v.Int()), "the value may not be negative"
+		}
 	}
 	if j.DriftPPM > MaxDriftPPM {
 		return fmt.Sprintf("drift_ppm %d", j.DriftPPM), fmt.Sprintf("the value is at most %d, a tenth",
 			MaxDriftPPM)
 	}
 	return j.Judged.flaw()
-}
-
-// negative names the first whole number of a line that is negative. Empty: there is none.
-func negative(line any) (what, why string) {
-	for _, p := range placesOf(reflect.ValueOf(line).Elem()) {
-		if v := reflect.ValueOf(p.to).Elem(); v.CanInt() && v.Int() < 0 {
-			return fmt.Sprintf("%s %d", p.name, v.Int()), "the value may not be negative"
-		}
-	}
-	return "", ""
 }
 
 // header returns the header of values without a flaw.
@@ -131,9 +123,7 @@ func (r *Reader) takeHeader(all []member) {
 	before := r.problems.count
 	r.headerStrays(all)
 	j := headerJSON{}
-	for _, m := range r.put(all, placesOf(reflect.ValueOf(&j).Elem())) {
-		r.overlook([]byte(m.name))
-	}
+	r.put(all, placesOf(reflect.ValueOf(&j).Elem()))
 	if r.problems.count > before {
 		return
 	}
@@ -151,10 +141,8 @@ func (r *Reader) takeHeader(all []member) {
 func (r *Reader) addVersion(got, want string) {
 	mend := ""
 	switch {
-	case strings.HasPrefix(got, "schedule/") && want == timelineVersion:
+	case strings.HasPrefix(got, "schedule/"):
 		mend = "this is a plan; give the timeline of the run"
-	case strings.HasPrefix(got, "timeline/") && want == scheduleVersion:
-		mend = "this is a recording; give the schedule of the run"
 	case strings.HasPrefix(got, "journal/"):
 		mend = "a killed run left it; give its name, not its text"
 	}
@@ -212,19 +200,18 @@ func wanted(t reflect.Type) string {
 	return "a whole number is needed"
 }
 
-// put reads the members of a line into their places, except for null, and returns the others.
-func (r *Reader) put(all []member, places []place) (strange []member) {
+// put reads the members of a line into their places, except for null. It overlooks the others.
+func (r *Reader) put(all []member, places []place) {
 	for _, m := range all {
 		i := slices.IndexFunc(places, func(p place) bool { return p.name == m.name })
 		switch {
 		case string(m.raw) == "null":
 		case i < 0:
-			strange = append(strange, m)
+			r.overlook([]byte(m.name))
 		default:
 			r.memberInto(m, places[i].to, places[i].belongs)
 		}
 	}
-	return strange
 }
 
 // memberInto reads the value of m into to. belongs says what it must be, unless it is a whole number of 64

@@ -145,7 +145,15 @@ func IsJournal(text []byte) bool { return bytes.HasPrefix(text, []byte(`{"rlchec
 func ReadJournal(r io.Reader, name string, most int, open func() (Spill, error)) (*Timeline, error) {
 	j := &journalReader{Reader: newReader(r, name, ReadOptions{AllowEmpty: true}), kept: NewSorter(open),
 		open: map[int]Observation{}, begun: map[int]int{}}
-	j.eachLine(j.line)
+	for {
+		line, err := j.lines.Next()
+		if err != nil && j.noLine(err) == stepEnd {
+			break
+		}
+		if len(bytes.TrimSpace(line)) > 0 {
+			j.line(line)
+		}
+	}
 	if j.broken > 0 {
 		return nil, j.problems.list
 	}

@@ -238,8 +238,7 @@ func NewPacker(w io.Writer) io.WriteCloser {
 	return z
 }
 
-// readLine reads a line of NDJSON into o in one pass. false: it was no observation, and was handled by other
-// or had a problem.
+// readLine reads a line of NDJSON into o in one pass. false: it was the header, or had a problem.
 func (r *Reader) readLine(line []byte, o *Observation) bool {
 	*o = Observation{}
 	r.seen, r.had, r.strays.set = 0, 0, 0
@@ -248,11 +247,11 @@ func (r *Reader) readLine(line []byte, o *Observation) bool {
 	c := &r.cursor
 	for k := 0; c.more(k); k++ {
 		m, name := r.nextKey(k)
-		if m == 0 && r.other[string(name)] != nil {
+		if m == 0 && r.headers && string(name) == "rlcheck" {
 			r.problems.cut(before)
 			r.ignored = r.ignored[:ignored]
 			if json.Valid(line) {
-				r.other[string(name)](objectMembers(line))
+				r.takeHeader(objectMembers(line))
 			} else {
 				r.addForm(line)
 			}

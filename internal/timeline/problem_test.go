@@ -21,7 +21,6 @@ func TestProblems(t *testing.T) {
 	readers := map[string]func(io.Reader) error{
 		"timeline": func(r io.Reader) error { _, err := Read(r, "x.ndjson", ReadOptions{}); return err },
 		"csv":      func(r io.Reader) error { _, err := ReadCSV(r, "x.csv", ReadOptions{}); return err },
-		"schedule": func(r io.Reader) error { _, err := ReadSchedule(r, "x.ndjson"); return err },
 	}
 	for name, read := range readers {
 		path := "testdata/problems/" + name

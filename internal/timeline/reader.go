@@ -56,10 +56,9 @@ type Reader struct {
 	// decode reads a line into o and seen. It returns false if the line was no observation. It has then
 	// handled the line or added a problem.
 	decode func(line []byte, o *Observation) bool
-	// other reads the lines that are no observations, by the name of a member that these alone have.
-	other  map[string]func(all []member)
-	header Header
-	headed bool
+	// headers: a line with the member "rlcheck" is the header, which was read if headed.
+	headers, headed bool
+	header          Header
 	// first is an observation that Header has read ahead, if held.
 	first Observation
 	held  bool
@@ -115,7 +114,7 @@ func (r *Reader) overlook(name []byte) {
 func NewReader(r io.Reader, name string, opts ReadOptions) *Reader {
 	t := newReader(r, name, opts)
 	t.decode = t.readLine
-	t.other = map[string]func([]member){"rlcheck": t.takeHeader}
+	t.headers = true
 	t.rename()
 	return t
 }
@@ -234,19 +233,6 @@ func (r *Reader) advance(o *Observation) step {
 		return stepSkipped
 	}
 	return stepObservation
-}
-
-// eachLine calls take for every line that is not blank.
-func (r *Reader) eachLine(take func(line []byte)) {
-	for {
-		line, err := r.lines.Next()
-		if err != nil && r.noLine(err) == stepEnd {
-			return
-		}
-		if len(bytes.TrimSpace(line)) > 0 {
-			take(line)
-		}
-	}
 }
 
 // noLine handles what lines.next returned instead of a line.

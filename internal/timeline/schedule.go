@@ -68,8 +68,8 @@ type Phase struct {
 	// beginning of the phase, or for Boundary from the boundary (negative before it).
 	Arrivals []Arrival `json:"-"`
 	// Arrive makes the arrivals of a constant, ramp, steps or poisson phase that has too many to list: number
-	// i, for i from 0 to Requests. Arrivals is then nil, and Partitions are those of the phase. Arrive is nil
-	// for other phases, and if such a plan was read from a file, which has only the number.
+	// i, for i from 0 to Requests. Arrivals is then nil, and Partitions are those of the phase. A file has only
+	// their number.
 	Arrive func(i int) Arrival `json:"-"`
 	// Duration is how long the phase lasts from its beginning. Zero: until its last request is answered.
 	Duration time.Duration `json:"duration_ns,omitempty"`
@@ -117,8 +117,7 @@ func (p *Phase) Count() int {
 	}
 }
 
-// Arrival returns arrival i of the phase, for i from 0 to Count. It must not be called if the arrivals are
-// not known (Listed).
+// Arrival returns arrival i of the phase, for i from 0 to Count. The phase was not read from a file.
 func (p *Phase) Arrival(i int) Arrival {
 	if p.Arrive != nil {
 		return p.Arrive(i)
@@ -126,14 +125,11 @@ func (p *Phase) Arrival(i int) Arrival {
 	return p.Arrivals[i]
 }
 
-// Listed tells whether the arrivals of the phase are known, and not only their number.
-func (p *Phase) Listed() bool { return p.Arrive != nil || p.Count() == len(p.Arrivals) }
-
-// All yields the arrivals of the phase, each with its index; none if they are not known.
+// All yields the arrivals of the phase, each with its index.
 func (p *Phase) All() iter.Seq2[int, Arrival] {
 	return func(yield func(int, Arrival) bool) {
 		for i := range p.Count() {
-			if !p.Listed() || !yield(i, p.Arrival(i)) {
+			if !yield(i, p.Arrival(i)) {
 				return
 			}
 		}
@@ -167,7 +163,7 @@ func (s *Schedule) Planned() (requests int, duration time.Duration) {
 			duration += p.Duration
 		case p.Shape == Boundary:
 			duration += 2 * p.Window
-		case p.Count() > 0 && p.Listed():
+		case p.Count() > 0:
 			duration += p.Arrival(p.Count() - 1).At
 		}
 	}

@@ -54,18 +54,18 @@ func (o *Outcome) UnmarshalText(word []byte) error {
 // Arrival is a planned request.
 type Arrival struct {
 	// Seq numbers the requests of a run from 0, in the order in which they were planned.
-	Seq int
+	Seq int `json:"seq"`
 	// Partition is the key under which the quota is counted. May be empty.
-	Partition string
+	Partition string `json:"partition"`
 	// Phase names the phase of the schedule to which the request belongs. May be empty.
-	Phase string
+	Phase string `json:"phase"`
 	// At is when the request is due.
-	At time.Duration
+	At time.Duration `json:"at_ns"`
 	// Cost is the number of quota units that the request takes, at least 1. In a recording of a limit whose
 	// costs answers tell, an admitted request has the cost that its answer told, 0 or more, or CostUnknown.
-	Cost int64
+	Cost int64 `json:"cost"`
 	// Origin: the request goes to the origin instead of the target (proxy comparisons).
-	Origin bool
+	Origin bool `json:"origin"`
 }
 
 // CostUnknown is the Cost of a request whose answer did not tell what it cost.

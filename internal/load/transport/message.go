@@ -455,20 +455,6 @@ func CheckOwn(own *timeline.Request) error {
 			return err
 		}
 	}
-	switch own.Addresses {
-	case "", timeline.AnyAddress, timeline.OneNetwork, timeline.TwoSpellings:
-	default:
-		return fmt.Errorf("addresses %q: the values are any, one-network and two-spellings", own.Addresses)
-	}
-	known := func(r timeline.AttributeRow) bool { return r.Attribute == own.Vary }
-	if own.Vary != "" && !slices.ContainsFunc(timeline.Attributes(), known) {
-		return fmt.Errorf("vary %q: there is no such attribute", own.Vary)
-	}
-	for _, s := range own.Spellings {
-		if !slices.Contains(timeline.Spellings(), s) {
-			return fmt.Errorf("spelling %q: the spellings are %q", s, timeline.Spellings())
-		}
-	}
 	for _, key := range own.Keys {
 		if err := CheckValue(key); err != nil {
 			return fmt.Errorf("key of a partition: %w", err)
