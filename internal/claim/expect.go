@@ -1,12 +1,55 @@
+// Package claim judges what a scenario expects beyond conformance: header fields and bodies of denials, what
+// answers say of the quota, what a proxy must not change, waits, latency, the schedule and the counts of
+// phases. expect.go has the table of its questions. It also judges how clients retry after a denial
+// (JudgeClients).
+//
+// # Client
+//
+// A request arrives later than it was sent, and a denial is read later than it was written. So the server
+// sees at least the time that the client waited. If that time is too short at the server, the client's wait
+// was too short. A recording alone cannot tell whether a request is a retry: see Options.Same.
 package claim
 
 import (
+	"cmp"
+	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/check"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
+
+// Judge returns one claim for each expectation of e, in a fixed order: fields, Retry-After, status, denials
+// by phase, quota, answers, barred phases, parity, attributes, storms, latency, intactness, schedule. A claim
+// fails only on evidence that no noise explains, and then has at least one finding. Observations without an
+// answer or a known outcome accuse nobody, except in a phase in which the target stopped answering.
+//
+// limit is used for retry-after-not-longer, for the waits of intact and for attributes. It may be empty;
+// retry-after-not-longer is then Inconclusive. The observations of tl must ascend by Sent. Those of the
+// origin count for intact only. It costs one pass over tl for each claim, and sorts.
+func Judge(tl *timeline.Timeline, limit spec.Limit, e Expect) []result.Claim {
+	return judge(tl, limit, e, check.LongestWaits)
+}
+
+func judge(tl *timeline.Timeline, limit spec.Limit, e Expect, longest LongestWaits) []result.Claim {
+	r := newRecording(tl, limit, e, longest)
+	var claims []result.Claim
+	for _, q := range questions {
+		for _, c := range q.ask(r) {
+			c.Kind = cmp.Or(c.Kind, q.kind, result.KindOf(c.ID))
+			result.NameRules(c.Kind, c.Findings)
+			claims = append(claims, c)
+		}
+	}
+	return claims
+}
+
+// Lacks tells whether e does not promise p, and no answer of tl shows it, not even a broken one.
+func Lacks(tl *timeline.Timeline, e Expect, p result.Promise) bool {
+	return LacksFields(newRecording(tl, nil, e, nil), p)
+}
 
 // Expect is what a scenario expects of a recording beyond conformance to its limit. The zero value expects
 // nothing.
@@ -192,4 +235,61 @@ func where(kind result.ClaimKind, wanted func(*Expect) bool, judge func(*Recordi
 		}
 		return []result.Claim{judge(r)}
 	}}
+}
+
+// QuotaExpect are the claims on what answers say of the quota. An answer may leave out anything. The zero
+// value expects nothing.
+type QuotaExpect struct {
+	// Conventions: no rule is broken, not even a rule that is only a convention.
+	Conventions bool
+	// Agree: the dialects of one answer state the same limit and the same remaining units.
+	Agree bool
+	// Stable: all answers state one limit to a partition.
+	Stable bool
+	// Counts: the remaining units fall by the cost of each request, and rise no faster than the limit gives
+	// units back.
+	Counts bool
+	// Limit: the stated limit is the declared one. Reset: quota comes back at the stated time, which is that
+	// of one more unit at the earliest and of all units at the latest.
+	Limit, Reset bool
+	// Denials: a denial states the limit that denied.
+	Denials bool
+	// Body: the numbers in the body of a denial are those of its header fields.
+	Body bool
+	// Fresh: a partition is new at its first request, so its remaining units are known then.
+	Fresh bool
+}
+
+// reading judges tellers, which is not empty.
+type reading func(j *Recording, id string, tellers []teller) result.Claim
+
+// told asks a question, if it is wanted, of answers that state a quota. If no answer says anything on it,
+// the claim is Inconclusive: needs-failed with Unpromised set if the target did not promise it, otherwise
+// too-few. The first such claim names the fields that are not judged.
+func told(kind result.ClaimKind, wanted func(*QuotaExpect) bool, ask reading) question {
+	id := string(kind)
+	asked := func(e *Expect) bool { return wanted(&e.Quota) }
+	return where(kind, asked, func(j *Recording) (c result.Claim) {
+		switch tellers := j.tellers(); {
+		case len(tellers) == 0 && !j.promised() && j.KeepsFields():
+			const what = "fields that state the quota"
+			c = Unpromised(id, result.PromiseRateLimit, len(j.Target), "answer", what)
+		case len(tellers) == 0:
+			c = TooFew(id, "no answer states a quota")
+		default:
+			c = ask(j, id, tellers)
+		}
+		if !j.noted {
+			j.noted = true
+			if c.Unjudged = j.unjudged(j.Target); len(c.Unjudged) > 0 {
+				c.Text += "; sent, but not judged: " + strings.Join(c.Unjudged, ", ")
+			}
+		}
+		return c
+	})
+}
+
+// alone asks a question whose answers others on the same partitions may change.
+func alone(ask reading) reading {
+	return func(j *Recording, id string, t []teller) result.Claim { return j.Alone(ask(j, id, t)) }
 }

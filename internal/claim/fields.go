@@ -1,8 +1,13 @@
 package claim
 
 import (
+	"encoding/json"
 	"fmt"
+	"mime"
+	"net/http"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/result"
@@ -204,4 +209,126 @@ func readQuotas(o *timeline.Observation) (bool, []headers.Problem) {
 	quotas, problems := headers.Quotas(o.Fields.Get, base)
 	tells := func(q headers.Quota) bool { return q.HasLimit || q.HasRemaining || q.Unlimited }
 	return slices.ContainsFunc(quotas, tells), problems
+}
+
+// readStorable tells whether a denial lets caches keep it. A cache must not keep a 429 (RFC 6585 section 4).
+// It may if the answer names a lifetime above 0 or calls itself public, and does not say no-store (RFC 9111
+// section 3). A denial that says nothing about caches is right.
+func readStorable(o *timeline.Observation) (bool, []headers.Problem) {
+	if o.Status != http.StatusTooManyRequests {
+		return true, nil
+	}
+	v, _ := o.Fields.Get("Cache-Control")
+	stores, aged := "", false
+	for _, part := range strings.Split(v, ",") {
+		name, arg, _ := strings.Cut(strings.TrimSpace(part), "=")
+		switch strings.ToLower(name) {
+		case "no-store":
+			return true, nil
+		case "public":
+			stores = part
+		case "max-age", "s-maxage":
+			aged = aged || strings.EqualFold(name, "max-age")
+			if n, err := strconv.ParseUint(strings.Trim(arg, `" `), 10, 64); err == nil && n > 0 {
+				stores = part
+			}
+		}
+	}
+	if stores != "" {
+		return true, []headers.Problem{{Rule: headers.STNoStore, Field: "Cache-Control", Value: v,
+			Why: "a cache must not store a 429", Mend: "send no-store"}}
+	}
+	if aged { // then Expires is ignored (RFC 9111 section 5.3)
+		return true, nil
+	}
+	return true, expires(o)
+}
+
+// expires tells whether Expires makes a denial fresh. Cache-Control did not overrule it.
+func expires(o *timeline.Observation) []headers.Problem {
+	v, ok := o.Fields.Get("Expires")
+	at, err := headers.ParseDate(v)
+	now, dated := Date(o)
+	if !ok || err != nil || !dated || !at.After(now) {
+		return nil
+	}
+	return []headers.Problem{{Rule: headers.STNoStore, Field: "Expires", Value: v,
+		Why: "a cache must not store a 429", Mend: "send Cache-Control: no-store"}}
+}
+
+// readExplanation tells whether a denial has a text that explains it (RFC 6585 section 4). Recordings without
+// bodies have none, and HEAD requests never do.
+func readExplanation(o *timeline.Observation) (bool, []headers.Problem) {
+	return strings.TrimSpace(o.Body) != "", nil
+}
+
+// ProblemJSON is the media type of a problem (RFC 9457 section 3).
+const ProblemJSON = "application/problem+json"
+
+// MediaType returns the media type of an answer in lower case, without parameters. Empty: the answer has none
+// that can be read.
+func MediaType(o *timeline.Observation) string {
+	v, _ := o.Fields.Get("Content-Type")
+	t, _, _ := mime.ParseMediaType(v) // an error about parameters leaves the type
+	return t
+}
+
+// readProblem reads the problem body of a denial. It is present if the media type says so. The body is judged
+// as far as it was kept. It must be an object (RFC 9457 section 3), and its status member must be the status
+// of the answer (section 3.1.2).
+func readProblem(o *timeline.Observation) (bool, []headers.Problem) {
+	if MediaType(o) != ProblemJSON {
+		return false, nil
+	}
+	body := strings.TrimSpace(o.Body)
+	if body == "" || !headers.IsText(body) {
+		return true, nil
+	}
+	if body[0] != '{' {
+		return true, []headers.Problem{{Rule: headers.PDType, Field: "body", Value: body,
+			Why: "a problem must be a JSON object"}}
+	}
+	var p struct {
+		Status *json.Number `json:"status"`
+	}
+	if err := json.Unmarshal([]byte(body), &p); err != nil || p.Status == nil || o.Status == 0 {
+		return true, nil
+	}
+	if n, err := p.Status.Float64(); err != nil || n != float64(o.Status) {
+		want := fmt.Sprint(o.Status)
+		return true, []headers.Problem{{Rule: headers.PDStatus, Field: "status", Value: p.Status.String(),
+			Why: "it must be the status of the answer", Mend: "write " + want}}
+	}
+	return true, nil
+}
+
+// unjudged names the fields of answers that seem to state a quota or a wait, but whose meaning is unknown,
+// and the quotas that are not declared. It may be empty.
+func (j *Recording) unjudged(obs []*timeline.Observation) []string {
+	read := map[string]bool{}
+	var out []string
+	for _, o := range obs {
+		for _, f := range o.Fields {
+			if read[f.Name] {
+				continue
+			}
+			read[f.Name] = true
+			if headers.Unread(f.Name) {
+				out = append(out, fmt.Sprintf("%s (%s in #%d)", f.Name, text.Quote(f.Value), o.Seq))
+			}
+		}
+	}
+	named := map[string]bool{}
+	for _, t := range j.tellers() {
+		for _, q := range t.quotas {
+			about := strings.TrimSpace(string(q.Dialect) + " " + q.Name)
+			limit := j.LimitOf(t.o)
+			if len(limit) > 0 && !named[about] && t.beside(q, limit) {
+				named[about] = true
+				out = append(out, fmt.Sprintf("%s (%s in #%d, which is not declared)", about, limitText(q),
+					t.o.Seq))
+			}
+		}
+	}
+	return out
 }

@@ -1,11 +1,14 @@
 package claim
 
 import (
+	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
@@ -165,16 +168,9 @@ func (j *comparison) compare(c class) {
 
 // expects tells whether the field must arrive.
 func (j *comparison) expects(name string) bool {
-	return slices.ContainsFunc(j.expect.Fields, func(pattern string) bool { return matches(pattern, name) })
-}
-
-// matches tells whether name is pattern, in any case. If pattern ends in *, name must begin with the rest of
-// it.
-func matches(pattern, name string) bool {
-	if prefix, ok := strings.CutSuffix(pattern, "*"); ok {
-		return len(name) >= len(prefix) && strings.EqualFold(name[:len(prefix)], prefix)
-	}
-	return strings.EqualFold(name, pattern)
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(j.expect.Fields,
+		func(pattern string) bool { return text.Glob(strings.ToLower(pattern), []byte(name)) })
 }
 
 // names returns the expected fields that any answer of c has, ascending.
@@ -228,5 +224,194 @@ func (j *comparison) status(c class) {
 			fmt.Sprintf("%s of the origin have status %s (#%d); through the proxy %d of %d have %s: %s",
 				text.Plural(len(c.origin), "denial"), OneOf(known), c.origin[0].Seq, len(changed),
 				len(c.proxy), OneOf(Statuses(changed)), Seqs(changed)))
+	}
+}
+
+// shape is the part of a denial's body that is the same in every denial. Texts carry keys, times and numbers.
+// So only the notation and, of a problem, the type are compared. An empty notation or problem is not known.
+type shape struct {
+	media, notation, problem string
+}
+
+// like tells whether s and t are the same as far as both are known.
+func (s shape) like(t shape) bool {
+	same := func(a, b string) bool { return a == "" || b == "" || a == b }
+	return s.media == t.media && same(s.notation, t.notation) && same(s.problem, t.problem)
+}
+
+// String names the shape in a sentence.
+func (s shape) String() string {
+	media := s.media
+	if media == "" {
+		media = "no media type"
+	}
+	if s.notation == "" {
+		return media
+	}
+	if s.problem == "" {
+		return media + " with " + s.notation
+	}
+	return media + " with " + s.notation + " of type " + text.Quote(s.problem)
+}
+
+// shapeOf reads the shape of a body, as far as the recorder kept it. It says that no body was sent only if
+// the length says so.
+func shapeOf(o *timeline.Observation) shape {
+	body := strings.TrimSpace(o.Body)
+	s := shape{media: MediaType(o)}
+	switch {
+	case body == "":
+		if v, _ := o.Fields.Get("Content-Length"); strings.TrimSpace(v) == "0" {
+			s.notation = "no body"
+		}
+	case !headers.IsText(body): // it has some notation
+	case body[0] == '{':
+		s.notation, s.problem = "a JSON object", problemType(body)
+	case body[0] == '[':
+		s.notation = "a JSON array"
+	case body[0] == '<':
+		s.notation = "markup"
+	default:
+		s.notation = "text"
+	}
+	return s
+}
+
+// problemType returns the member type of a JSON object. It is about:blank if there is none (RFC 9457 section
+// 4.2.1), and empty if the text was cut off before.
+func problemType(body string) string {
+	d := json.NewDecoder(strings.NewReader(body))
+	if _, err := d.Token(); err != nil {
+		return ""
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return ""
+		}
+		var member any
+		if err := d.Decode(&member); err != nil {
+			return ""
+		}
+		if text, ok := member.(string); ok && name == "type" {
+			return text
+		}
+	}
+	if _, err := d.Token(); err != nil {
+		return ""
+	}
+	return "about:blank"
+}
+
+// body finds denials through the proxy whose body has a shape that the origin's denials never have.
+func (j *comparison) body(c class) {
+	var known []shape
+	for _, o := range c.origin {
+		if s := shapeOf(o); !slices.Contains(known, s) {
+			known = append(known, s)
+		}
+	}
+	changed := Only(c.proxy,
+		func(o *timeline.Observation) bool { return !slices.ContainsFunc(known, shapeOf(o).like) })
+	if len(changed) == 0 {
+		return
+	}
+	j.find(result.BodyChanged, c.origin[0], changed,
+		fmt.Sprintf("%s of the origin have %s (#%d); through the proxy %d of %d have another body: #%d has "+
+			"%s",
+			text.Plural(len(c.origin), "denial"), shapeOf(c.origin[0]), c.origin[0].Seq, len(changed),
+			len(c.proxy),
+			changed[0].Seq, shapeOf(changed[0])))
+}
+
+// facts are the constant parts of what an answer says of a quota, by what they are about.
+type facts map[string]string
+
+// factsOf reads the constant parts of all quotas: limit, window, the form of the reset, and the broken rules.
+func (j *comparison) factsOf(o *timeline.Observation, limit spec.Limit) facts {
+	base, _ := Date(o)
+	get := func(name string) (string, bool) {
+		if !j.expects(name) {
+			return "", false
+		}
+		return o.Fields.Get(name)
+	}
+	f, onePolicy := facts{}, len(limit) < 2
+	quotas, problems := headers.Quotas(get, base)
+	for _, q := range quotas {
+		about := string(q.Dialect)
+		if q.Name != "" {
+			about += " " + text.Quote(q.Name)
+		}
+		// Without a name, the policy in force may differ from answer to answer.
+		sure := q.Name != "" || onePolicy
+		if q.HasLimit && sure {
+			f["limit of "+about] = fmt.Sprint(q.Limit)
+		}
+		if q.Window > 0 && sure {
+			f["window of "+about] = q.Window.String()
+		}
+		if q.Form != "" {
+			f["form of the reset of "+about] = string(q.Form)
+		}
+	}
+	for _, p := range problems {
+		if structural(p) {
+			f["rule "+string(p.Rule)+" of "+p.Field] = "broken"
+		}
+	}
+	return f
+}
+
+// structural tells whether p is about how a field is built, whatever its numbers are. A server that keeps
+// such a rule once keeps it always. presence judges rules about missing fields.
+func structural(p headers.Problem) bool {
+	switch p.Rule {
+	case headers.SFParse, headers.SFNonEmpty, headers.RPName, headers.R3Limit:
+		return true
+	case headers.XRSet:
+		return !strings.Contains(p.Field, "Remaining")
+	default:
+		return false
+	}
+}
+
+// quotas finds parts of a quota that all answers of the origin state alike (limit, window, form of the reset,
+// a kept rule) and answers through the proxy do not.
+func (j *comparison) quotas(c class) {
+	constant := j.factsOf(c.origin[0], c.limit)
+	broken := map[string]bool{}
+	for _, o := range c.origin {
+		f := j.factsOf(o, c.limit)
+		for about, v := range f {
+			broken[about] = broken[about] || v == "broken"
+		}
+		for about := range constant {
+			if f[about] != constant[about] {
+				delete(constant, about)
+			}
+		}
+	}
+	changed := map[string][]*timeline.Observation{}
+	for _, o := range c.proxy {
+		for about, v := range j.factsOf(o, c.limit) {
+			want, isConstant := constant[about]
+			if v == "broken" && !broken[about] || isConstant && v != want {
+				changed[about] = append(changed[about], o)
+			}
+		}
+	}
+	for _, about := range slices.Sorted(maps.Keys(changed)) {
+		obs := changed[about]
+		was, is := constant[about], j.factsOf(obs[0], c.limit)[about]
+		if was == "" {
+			was = "kept"
+		}
+		j.find(result.FieldChanged, c.origin[0], obs,
+			fmt.Sprintf("the %s is %s in all %s of the origin to %s requests (#%d), and %s in %d of %d "+
+				"through the proxy: %s",
+				about, was, text.Plural(len(c.origin), "answer"), c.outcome, c.origin[0].Seq, is,
+				len(obs),
+				len(c.proxy), Seqs(obs)))
 	}
 }

@@ -11,12 +11,14 @@ import (
 	"net/http/httputil"
 	"net/textproto"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/load/transport"
+	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // ProxyOptions say what a proxy does with the answers that it passes on. Only Upstream is required. With
@@ -150,14 +152,9 @@ func (o *ProxyOptions) rewrite(r *http.Response) {
 
 // strips tells whether Strip names a field.
 func (o *ProxyOptions) strips(name string) bool {
-	lower := strings.ToLower(name)
-	for _, pattern := range o.Strip {
-		prefix, isPrefix := strings.CutSuffix(strings.ToLower(pattern), "*")
-		if lower == prefix || isPrefix && strings.HasPrefix(lower, prefix) {
-			return true
-		}
-	}
-	return false
+	name = strings.ToLower(name)
+	return slices.ContainsFunc(o.Strip,
+		func(pattern string) bool { return text.Glob(strings.ToLower(pattern), []byte(name)) })
 }
 
 // undated keeps the server from adding a Date of its own if Date is stripped. Otherwise the server adds one

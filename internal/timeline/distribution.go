@@ -6,7 +6,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"sort"
 	"time"
 )
 
@@ -240,9 +239,8 @@ func (t *StatusTally) Add(o *Observation) {
 
 // Statuses returns the counts, ascending by status. Empty: nothing was answered, or no status was recorded.
 func (t *StatusTally) Statuses() []StatusCount {
-	sort.Slice(t.out, func(i, j int) bool {
-		a, b := &t.out[i], &t.out[j]
-		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Outcome, b.Outcome)) < 0
+	slices.SortFunc(t.out, func(a, b StatusCount) int {
+		return cmp.Or(cmp.Compare(a.Status, b.Status), cmp.Compare(a.Outcome, b.Outcome))
 	})
 	return t.out
 }
