@@ -315,9 +315,9 @@ func (s *series) sameWindow(p spec.Policy, from, to time.Duration) bool {
 	}
 }
 
-// deniedLimit judges that a denial states the limit that denied. If it was for one unit, one of the limits that
-// it states has none left. A client that came back alone, at the last of all times that the denial states, is
-// admitted. Otherwise the fields are those of a limit that would have admitted.
+// deniedLimit judges that a denial states the limit that denied. If it was for one unit, one of the limits
+// that it states has none left. A client that came back alone, at the last of all times that the denial
+// states, is admitted. Otherwise the fields are those of a limit that would have admitted.
 //
 // What is left may be read before or after the decision: units that came back, or that rivals took, while the
 // request was on its way are no contradiction. A reset may be cut, so its client must have come a unit of the

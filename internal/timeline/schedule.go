@@ -68,8 +68,8 @@ type Phase struct {
 	// beginning of the phase, or for Boundary from the boundary (negative before it).
 	Arrivals []Arrival `json:"-"`
 	// Arrive makes the arrivals of a constant, ramp, steps or poisson phase that has too many to list: number
-	// i, for i from 0 to Requests. Arrivals is then nil, and Partitions are those of the phase. A file has only
-	// their number.
+	// i, for i from 0 to Requests. Arrivals is then nil, and Partitions are those of the phase. A file has
+	// only their number.
 	Arrive func(i int) Arrival `json:"-"`
 	// Duration is how long the phase lasts from its beginning. Zero: until its last request is answered.
 	Duration time.Duration `json:"duration_ns,omitempty"`

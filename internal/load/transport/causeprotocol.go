@@ -33,9 +33,9 @@ func CauseOfPage(b []byte, scheme string) error {
 	b = b[:min(len(b), CausePageSize)]
 	switch {
 	case scheme == "http" && says(b, wantsTLS[:]) != "":
-		return CauseTold(CauseWantsTLS, errors.New("the port wants TLS"))
+		return told{CauseWantsTLS, errors.New("the port wants TLS")}
 	case scheme == "https" && says(b, wantsCertificate[:]) != "":
-		return CauseTold(CauseClient, errors.New(says(b, wantsCertificate[:])))
+		return told{CauseClient, errors.New(says(b, wantsCertificate[:]))}
 	default:
 		return nil
 	}
@@ -128,7 +128,7 @@ func CauseOfHandshake(err error, http2 bool) error {
 	case !causeSent(err, noProtocol):
 		return handshake{err}
 	case http2:
-		return CauseTold(CauseNoHTTP2, err)
+		return told{CauseNoHTTP2, err}
 	}
-	return CauseTold(CauseHTTP2, err)
+	return told{CauseHTTP2, err}
 }

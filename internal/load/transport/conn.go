@@ -274,7 +274,7 @@ func (c *Conn) fail(s *Shot, early bool, err error) {
 		w = CauseTimeout
 		err = fmt.Errorf("no answer within %v, with %d other %s open", c.t.o.Timeout, c.t.others(),
 			carriers(c.t.o))
-	case CauseIsTold(err):
+	case errors.As(err, new(told)):
 		w = CauseWord(err)
 	case c.served == 0 && CauseProtocol(c.opening[:c.known]) != "":
 		w = CauseProtocol(c.opening[:c.known])

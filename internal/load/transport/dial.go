@@ -81,7 +81,7 @@ func (d dialer) secure(ctx context.Context, p *Pool) (nc, raw net.Conn, err erro
 		}
 		if d.o.HTTP2 && secure.ConnectionState().NegotiatedProtocol != "h2" {
 			raw.Close()
-			return nil, nil, CauseTold(CauseNoHTTP2, errors.New("the target does not offer h2 (ALPN)"))
+			return nil, nil, told{CauseNoHTTP2, errors.New("the target does not offer h2 (ALPN)")}
 		}
 		nc = secure
 	}
@@ -122,10 +122,10 @@ func (d dialer) control(network, addr string, _ syscall.RawConn) error {
 	}
 	a, err := netip.ParseAddrPort(addr)
 	if err != nil {
-		return CauseOfGuard(fmt.Errorf("address %q: %w", addr, err))
+		return told{CauseForbidden, fmt.Errorf("address %q: %w", addr, err)}
 	}
 	if err := d.o.Guard(a.Addr().Unmap()); err != nil {
-		return CauseOfGuard(err)
+		return told{CauseForbidden, err}
 	}
 	return nil
 }

@@ -33,17 +33,6 @@
 //	a goroutine     everything else: it sleeps in the network poller. A connection leaves its loop for
 //	                one as soon as an answer is not whole, alone and plain.
 //
-// Note: the reason for event loops was measured with 64 clients that send as soon as they are answered. A
-// request was compared with one of wrk, which records nothing. It took 1.6 to 2.0 times the processor time of
-// wrk when goroutines read all connections. Each answer woke a goroutine, was asked for twice, and was parsed
-// into maps. With event loops it takes 1.1 to 1.3 times.
-//
-// Of 7.5 us some 5 us are the kernel's. A bare loop of epoll_wait, read and write was measured on a locked
-// thread, without parser or record. It takes 0.80 to 0.95 times as long as wrk, which also calls epoll_ctl
-// twice for a request. The rest is the record (1.2 us with its order at the end, its fields and the
-// collector), the parser, the clock and the pools. So a recorder cannot reach 0.80 times on the loopback
-// device, where the sender pays for the whole way to the target.
-//
 // # Event loops
 //
 // A connection joins a loop and may leave it for good:

@@ -96,7 +96,7 @@ func (l *link) first(p *Pool) (*Conn, error) {
 	c := l.take(p)
 	if c == nil {
 		l.raw.Close()
-		return nil, CauseTold(CauseReset, errors.New("the target allows no stream on a connection"))
+		return nil, told{CauseReset, errors.New("the target allows no stream on a connection")}
 	}
 	p.links = append(slices.DeleteFunc(p.links, func(l *link) bool { return l.closing.Load() }), l)
 	return c, nil

@@ -95,9 +95,6 @@ const (
 	ceilingOfTime     = "stopped at the ceiling of %v"
 )
 
-// CauseCeilingOfRequests is the note on a ceiling of n requests that was reached.
-func CauseCeilingOfRequests(n int) string { return fmt.Sprintf(ceilingOfRequests, n) }
-
 // CauseCeilingOfTime is the note on a ceiling of time that was reached.
 func CauseCeilingOfTime(d time.Duration) string { return fmt.Sprintf(ceilingOfTime, d) }
 

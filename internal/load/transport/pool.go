@@ -1,6 +1,7 @@
 package transport
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -114,7 +115,7 @@ func (t *Transport) ticket() bool {
 		return false
 	}
 	if t.o.MaxRequests > 0 && t.tickets >= t.o.MaxRequests {
-		t.haltLocked(CauseCeilingOfRequests(t.o.MaxRequests))
+		t.haltLocked(fmt.Sprintf(ceilingOfRequests, t.o.MaxRequests))
 		return false
 	}
 	if !t.o.Permitted() {

@@ -52,7 +52,7 @@ var ErrInterrupted = errors.New("the recording was interrupted")
 // handshake is an error of a TLS handshake.
 type handshake struct{ error }
 
-// told is an error with a word of its own.
+// told is an error with a word of its own, which CauseWord returns.
 type told struct {
 	word string
 	error
@@ -61,26 +61,17 @@ type told struct {
 func (h handshake) Unwrap() error { return h.error }
 func (t told) Unwrap() error      { return t.error }
 
-// CauseOfGuard marks an error of Options.Guard, which forbids connections to some addresses.
-func CauseOfGuard(err error) error { return told{CauseForbidden, err} }
-
 // CauseOfProxy marks an error of the way to a proxy, or of the tunnel asked of it.
 func CauseOfProxy(err error) error {
 	switch CauseWord(err) {
 	case CauseInterrupted, CauseForbidden:
 		return err
 	case CauseRefused:
-		return CauseTold(CauseNoProxy, err)
+		return told{CauseNoProxy, err}
 	default:
-		return CauseTold(CauseProxy, err)
+		return told{CauseProxy, err}
 	}
 }
-
-// CauseTold returns err with a word of its own: Word returns that word for it.
-func CauseTold(word string, err error) error { return told{word, err} }
-
-// CauseIsTold tells whether err has a word of its own.
-func CauseIsTold(err error) bool { return errors.As(err, new(told)) }
 
 // CauseWord returns the word for an error: why a connection could not be made, or why it broke. It returns
 // Network if there is no better word.
