@@ -143,7 +143,7 @@ func (v vocabulary) spec() {
 	for _, p := range spec.Products() {
 		text := fmt.Sprintf("%s: %s\n%s is %s", p.Title, p.Proof(), p.Written(), becomes(p.Written()))
 		for _, k := range p.Keys {
-			text += "\n" + k.Form()
+			text += "\n" + k.Form
 			switch {
 			case k.Needed:
 				text += " (needed)"

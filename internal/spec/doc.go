@@ -3,7 +3,7 @@
 // reference.
 //
 // It also translates a product's own configuration into the SPEC that the product really implements
-// (Product): nginx:rate=10r/s,burst=20,nodelay is leaky-bucket,rate=10/s,burst=21. A product is one row in
-// the file of its kind (proxies.go, models.go, node.go, golang.go, frameworks.go, hosted.go). The row has
-// what may be written, the formula, how it differs from its documentation, and the source.
+// (Product): nginx:rate=10r/s,burst=20,nodelay is leaky-bucket,rate=10/s,burst=21. A product is an entry of
+// products.txt: what may be written, the SPEC, how it differs from its documentation, and the source. If the
+// SPEC is more than a form with blanks, it is a function in formulas.go.
 package spec

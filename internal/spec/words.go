@@ -90,13 +90,13 @@ func (w *PresetWords) word(text string, at int) {
 		return
 	}
 	k := w.product.Keys[i]
-	if (k.Of == nil) == parenthesis || k.Read == nil {
-		w.add(text, "it is written "+k.Form(), "", at)
+	if k.Of != parenthesis || k.Read == nil {
+		w.add(text, "it is written "+k.Form, "", at)
 		return
 	}
 	value := strings.TrimLeft(text[cut+1:], " \t\"'")
 	if parenthesis {
-		w.value(k, k.Name+"()", k.Of, strings.TrimSuffix(of, ")"), at)
+		w.value(k, k.Name+"()", span, strings.TrimSuffix(of, ")"), at)
 	}
 	w.value(k, k.Name, k.Read, value, at)
 }
@@ -118,7 +118,7 @@ func (w *PresetWords) bare(text string, at int) {
 		}
 	}
 	if i := w.find(text); i >= 0 {
-		w.add(text, "it is written "+w.product.Keys[i].Form(), "", at)
+		w.add(text, "it is written "+w.product.Keys[i].Form, "", at)
 		return
 	}
 	w.unknown(text, at)
@@ -154,7 +154,7 @@ func (w *PresetWords) find(name string) int {
 func (w *PresetWords) unknown(name string, at int) {
 	var names, forms []string
 	for _, k := range w.product.Keys {
-		names, forms = append(append(names, k.Name), k.Also...), append(forms, k.Form())
+		names, forms = append(append(names, k.Name), k.Also...), append(forms, k.Form)
 	}
 	w.add(name, w.product.Name+" takes "+strings.Join(forms, ", "), text.Suggest(name, names), at)
 }
@@ -172,21 +172,11 @@ func (w *PresetWords) missing() {
 		switch {
 		case w.Has(k.Name):
 		case k.Needed:
-			w.fail(w.product.Name+" has no "+k.Name, "it is "+k.Form(), "write "+w.product.Written(), w.end)
+			w.fail(w.product.Name+" has no "+k.Name, "it is "+k.Form, "write "+w.product.Written(), w.end)
+		case w.Has(k.Default):
+			w.values[k.Name] = w.Get(k.Default)
 		case k.Default != "":
 			w.values[k.Name], _, _ = k.Read(k.Default)
 		}
 	}
-}
-
-// Form returns how a key is written, with an example of its value: burst=20.
-func (k PresetKey) Form() string {
-	name := k.Name
-	if k.Of != nil {
-		name += "(10s)"
-	}
-	if k.Read == nil {
-		return name
-	}
-	return name + "=" + k.Example
 }

@@ -3,6 +3,7 @@ package spec
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +20,14 @@ type PresetValue struct {
 
 // PresetReader reads a value, or says why it cannot and how to mend that ("" rather than a guess).
 type PresetReader func(text string) (v PresetValue, why, mend string)
+
+// readers have the readers that products.txt names.
+var readers = map[string]PresetReader{
+	"count": count(1), "count or 0": count(0), "anything": anything,
+	"milliseconds": millis, "seconds": bareTime(time.Second, "seconds"),
+	"minutes": bareTime(time.Minute, "minutes"), "span": span, "span or milliseconds": millisOrSpan,
+	"rate": rate, "rates": rates, "rate or number": perSecond, "drf rate": drfRate, "ulule rate": ululeRate,
+}
 
 // count returns the reader of a whole number of at least `least`. The number may be written as a product, and
 // with underscores: 15*60*1000, 60_000.
@@ -55,11 +64,7 @@ func bareTime(unit time.Duration, name string) PresetReader {
 	}
 }
 
-// The readers of times that the product writes in milliseconds, or in seconds.
-var (
-	millis  = bareTime(time.Millisecond, "milliseconds")
-	seconds = bareTime(time.Second, "seconds")
-)
+var millis = bareTime(time.Millisecond, "milliseconds")
 
 // span reads a time with its unit: 10s, 1m30s, 1d, 1 minute.
 func span(text string) (PresetValue, string, string) {
@@ -125,13 +130,11 @@ func rate(text string) (PresetValue, string, string) {
 	return PresetValue{N: n.N, D: d.D, Text: text}, "", ""
 }
 
-// choice returns the reader of one of several words.
+// choice returns the reader of one of several words. A unit of time is also that time.
 func choice(words ...string) PresetReader {
 	return func(value string) (PresetValue, string, string) {
-		for _, w := range words {
-			if w == value {
-				return PresetValue{Text: value}, "", ""
-			}
+		if slices.Contains(words, value) {
+			return PresetValue{Text: value, D: units[strings.ToLower(value)]}, "", ""
 		}
 		return PresetValue{}, "it is " + text.OneOf(words), text.Suggest(value, words)
 	}
@@ -140,10 +143,43 @@ func choice(words ...string) PresetReader {
 // anything reads a value that does not change the SPEC.
 func anything(text string) (PresetValue, string, string) { return PresetValue{Text: text}, "", "" }
 
-// per writes a rate in the notation of a SPEC.
-func per(n int64, d time.Duration) string { return fmt.Sprintf("%d/%s", n, d) }
+// rates reads one rate or several: 5 per minute;100/hour.
+func rates(text string) (v PresetValue, why, mend string) {
+	for one := range strings.SplitSeq(text, ";") {
+		if _, why, mend = rate(strings.TrimSpace(one)); why != "" {
+			return PresetValue{}, why, mend
+		}
+	}
+	return PresetValue{Text: text}, "", ""
+}
 
-// rated returns the SPEC of a form whose rate, %s, is the number of one word in the time of another.
-func rated(form, number, window string) func(*PresetWords) string {
-	return func(w *PresetWords) string { return fmt.Sprintf(form, per(w.N(number), w.Get(window).D)) }
+// drfRate reads a rate of Django REST framework: only the first letter of the unit counts.
+func drfRate(text string) (PresetValue, string, string) {
+	number, unit, found := strings.Cut(text, "/")
+	if found && unit != "" {
+		text = number + "/" + unit[:1]
+	}
+	v, why, _ := rate(text)
+	if why != "" || units[v.Text[strings.Index(v.Text, "/")+1:]] == 0 {
+		return PresetValue{}, "the value is a number and a unit, such as 10/s or 100/min", ""
+	}
+	return v, "", ""
+}
+
+// perSecond reads a number per second, or a rate.
+func perSecond(text string) (PresetValue, string, string) {
+	if v, why, _ := count(1)(text); why == "" {
+		v.D = time.Second
+		return v, "", ""
+	}
+	return rate(text)
+}
+
+// ululeRate reads a rate of ulule/limiter: 10-S, 100-M, 1000-H, 2000-D.
+func ululeRate(text string) (PresetValue, string, string) {
+	v, why, mend := rate(strings.ToLower(strings.Replace(text, "-", "/", 1)))
+	if why != "" {
+		why = "the value is a number and a unit, such as 10-S or 100-M"
+	}
+	return v, why, mend
 }

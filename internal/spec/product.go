@@ -1,15 +1,17 @@
 package spec
 
 import (
+	_ "embed"
 	"fmt"
+	"regexp"
 	"slices"
-	"sort"
 	"strings"
+	"sync"
 
 	"github.com/rlcheck/rlcheck/internal/text"
 )
 
-// Product is a limiter of another maker.
+// Product is a limiter of another maker: an entry of products.txt.
 type Product struct {
 	// Name is written before the colon. Also are other names that are accepted; may be empty.
 	Name string
@@ -39,23 +41,85 @@ type PresetKey struct {
 	Also []string
 	// Read reads the value; nil for a word without a value (nodelay).
 	Read PresetReader
-	// Of reads the text in parentheses after the name: http_req_rate(10s). The value is kept under the name
-	// with "()". It is nil for a key without parentheses.
-	Of PresetReader
-	// Default is the value of a word that is left out. Needed tells that it may not be left out.
+	// Of tells that a time stands in parentheses after the name: http_req_rate(10s). It is kept under the
+	// name with "()".
+	Of bool
+	// Default is the value of a word that is left out, or the word whose value it then has. Needed tells
+	// that it may not be left out.
 	Default string
 	Needed  bool
 	// Bare tells that the value may be written without its name, in the order of the keys.
 	Bare bool
-	// Example is a value, for messages.
-	Example string
+	// Form is how the key is written, with an example of its value: burst=20.
+	Form string
 }
 
+// productText has the products, by kind: servers, gateways of language models, services, and packages of
+// Node.js, Go and other languages. A line "key FORM: READER" is a word of the configuration, and says
+// whether it is needed, may be bare, or has a default or another name. In a line "spec", {a} is the number of
+// a word, and {a per b} that number in the time of another. A rate has both. A product without that line has
+// a formula.
+//
+//go:embed products.txt
+var productText string
+
 // Products returns every product, ascending by name.
-func Products() []Product {
-	all := slices.Concat(proxies, models, hosted, node, golang, frameworks)
-	sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
+var Products = sync.OnceValue(func() (all []Product) {
+	for _, e := range text.Entries(productText) {
+		all = append(all, productOf(e))
+	}
+	slices.SortFunc(all, func(a, b Product) int { return strings.Compare(a.Name, b.Name) })
 	return all
+})
+
+func productOf(e text.Entry) Product {
+	name, title, _ := strings.Cut(e.Name, ": ")
+	p := Product{Name: name, Also: strings.Fields(e.Get("also")), Title: title, Example: e.Get("example"),
+		Spec: formulas[name], Differs: e.Get("differs"), Source: e.Get("source"), Tested: e.Get("tested")}
+	if form := e.Get("spec"); form != "" {
+		p.Spec = func(w *PresetWords) string { return w.fill(form) }
+	}
+	for key := range strings.SplitSeq(e.Get("key"), "\n") {
+		p.Keys = append(p.Keys, keyOf(key))
+	}
+	return p
+}
+
+func keyOf(line string) (k PresetKey) {
+	form, reader, _ := strings.Cut(line, ": ")
+	reader, options, _ := strings.Cut(reader, ", ")
+	k.Form, k.Read = form, readers[reader]
+	if words := strings.Split(reader, "|"); len(words) > 1 {
+		k.Read = choice(words...)
+	}
+	k.Name, _, _ = strings.Cut(form, "=")
+	k.Name, _, k.Of = strings.Cut(k.Name, "(")
+	for option := range strings.SplitSeq(options, ", ") {
+		switch word, value, _ := strings.Cut(option, " "); word {
+		case "needed":
+			k.Needed = true
+		case "bare":
+			k.Bare = true
+		case "default":
+			k.Default = value
+		case "also":
+			k.Also = append(k.Also, value)
+		}
+	}
+	return k
+}
+
+var blanks = regexp.MustCompile(`{.*?}`)
+
+// fill writes a SPEC in whose form the words of the configuration stand in braces.
+func (w *PresetWords) fill(form string) string {
+	return blanks.ReplaceAllStringFunc(form, func(blank string) string {
+		number, time, rate := strings.Cut(strings.Trim(blank, "{}"), " per ")
+		if rate {
+			return w.per(number, time)
+		}
+		return fmt.Sprint(w.N(number))
+	})
 }
 
 // FindProduct returns the product with a name, and whether there is one.
