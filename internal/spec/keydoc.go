@@ -44,8 +44,9 @@ func (d KeyDoc) Forms() string {
 	return strings.Join(forms, ", ")
 }
 
-// wordsText explains every algorithm and every key. A line "key NAME" or "algorithm NAME" begins an entry.
-// The lines below it are "text SENTENCES", "values FORM", "default VALUE" and "word WORD: MEANING".
+// wordsText explains every algorithm, and then every key. A key begins with "key NAME FORM", where FORM is
+// that of a value which is no word. The lines below it are "text SENTENCES", "default VALUE" and
+// "word WORD: MEANING".
 //
 //go:embed words.txt
 var wordsText string
@@ -53,21 +54,22 @@ var wordsText string
 // words are the entries of wordsText.
 var words = sync.OnceValue(func() []text.Entry { return text.Entries(wordsText) })
 
-// docOf returns what wordsText says of a key or an algorithm. The other fields are empty.
-func docOf(name string) KeyDoc {
-	d := KeyDoc{Key: name}
+// docOf returns what wordsText says of a key.
+func docOf(key string) KeyDoc {
 	for _, e := range words() {
-		if e.Name != name {
+		name, form, _ := strings.Cut(e.Name, " ")
+		if name != key {
 			continue
 		}
-		d.Text, d.Values, d.Default = e.Get("text"), e.Get("values"), e.Get("default")
+		d := KeyDoc{Key: name, Values: form, Text: e.Get("text"), Default: e.Get("default")}
 		for _, l := range e.Lines {
 			if word, meaning, found := strings.Cut(l.Rest, ": "); l.Word == "word" && found {
 				d.Words = append(d.Words, WordDoc{word, meaning})
 			}
 		}
+		return d
 	}
-	return d
+	return KeyDoc{Key: key}
 }
 
 // KeyDocs returns the explanation of every key, in canonical order.
@@ -89,4 +91,4 @@ func KeyDocs() []KeyDoc {
 }
 
 // Doc says in whole sentences how a limits requests. Empty: a is no algorithm.
-func (a Algorithm) Doc() string { return docOf(string(a)).Text }
+func (a Algorithm) Doc() string { return words()[0].Get(string(a)) }

@@ -8,8 +8,11 @@ import (
 // TestEveryKeyIsExplained: each key has one explanation, with exactly the words that its reader accepts.
 func TestEveryKeyIsExplained(t *testing.T) {
 	docs := KeyDocs()
-	if known := len(docs) + len(Algorithms()); known != len(words()) {
-		t.Errorf("%d keys and algorithms are known, %d are explained", known, len(words()))
+	if explained := len(words()) - 1; len(docs) != explained {
+		t.Errorf("%d keys are known, %d are explained", len(docs), explained)
+	}
+	if known, explained := len(Algorithms()), len(words()[0].Lines); known != explained {
+		t.Errorf("%d algorithms are known, %d are explained", known, explained)
 	}
 	for i, d := range docs {
 		if !strings.HasSuffix(d.Text, ".") || d.Values == "" && len(d.Words) == 0 || len(d.Algorithms) == 0 {
