@@ -264,8 +264,11 @@ func (c *Cause) Also() string {
 }
 
 // Lines returns the lines of a cause below its title, without any markup.
-func (c *Cause) Lines() []string {
-	out := []string{c.Sentence(), c.Expected, c.Clearest.Span, c.Also()}
+func (c *Cause) Lines() []string { return append([]string{c.Sentence()}, c.below()...) }
+
+// below returns the lines below the sentence.
+func (c *Cause) below() []string {
+	out := []string{c.Expected, c.Clearest.Span, c.Also()}
 	if c.Clearest.Hint != "" {
 		out = append(out, "perhaps: "+c.Clearest.Hint)
 	}

@@ -140,19 +140,7 @@ func parameter(r *result.Run, i int, noun, declared string, m result.Measured, u
 	case !v.LoSet && !v.HiSet:
 		return noun + " not measured (" + r.LimitWord() + " " + declared + ")"
 	default:
-		return noun + " " + spread(v, unit, s) + " (" + r.LimitWord() + " " + declared + ")"
-	}
-}
-
-// spread prints an interval: 20..20/s, at least 18, at most 22.
-func spread(v result.Interval, unit string, text func(x float64, up bool) string) string {
-	switch {
-	case v.LoSet && v.HiSet:
-		return text(v.Lo, false) + ".." + text(v.Hi, true) + unit
-	case v.LoSet:
-		return "at least " + text(v.Lo, false) + unit
-	default:
-		return "at most " + text(v.Hi, true) + unit
+		return noun + " " + v.Text("at least ", "at most ", unit, s) + " (" + r.LimitWord() + " " + declared + ")"
 	}
 }
 
@@ -193,8 +181,8 @@ func contradiction(r *result.Run, i int, unit string) string {
 	}
 	a := slices.MaxFunc(high, func(a, b one) int { return cmp.Compare(a.v.Lo, b.v.Lo) })
 	b := slices.MinFunc(low, func(a, b one) int { return cmp.Compare(a.v.Hi, b.v.Hi) })
-	return fmt.Sprintf("%s measured %s, %s %s", a.id, spread(a.v, unit, words), b.id,
-		spread(b.v, unit, words))
+	return fmt.Sprintf("%s %s, %s %s", a.id, result.IntervalText(a.v, unit, words), b.id,
+		b.v.Text("at least ", "at most ", unit, words))
 }
 
 // WithContradiction returns r with its contradiction as a scenario of its own, behind the others. It returns

@@ -233,18 +233,10 @@ const unmeasured = "-"
 
 // shortly prints an interval in few columns: 20..20, >=18, <=22, none fits.
 func shortly(v result.Interval, unit string, text func(x float64, up bool) string) string {
-	switch v = v.Finite(); {
-	case v.Empty():
+	if v.Finite().Empty() {
 		return "none fits"
-	case v.LoSet && v.HiSet:
-		return text(v.Lo, false) + ".." + text(v.Hi, true) + unit
-	case v.LoSet:
-		return ">=" + text(v.Lo, false) + unit
-	case v.HiSet:
-		return "<=" + text(v.Hi, true) + unit
-	default:
-		return unmeasured
 	}
+	return cmp.Or(v.Text(">=", "<=", unit, text), unmeasured)
 }
 
 // mostCauses is how many causes are written, as a reader mends one at a time.
@@ -257,19 +249,10 @@ func (s *screen) causes(all []Cause) {
 		c := &shown[i]
 		s.line("")
 		s.wrapped(0, s.paint(c.Verdict, c.Counts)+" "+c.Who()+": "+c.Sentence())
-		for _, l := range []string{c.Expected, c.Clearest.Span, c.Also()} {
-			if l != "" {
-				s.wrapped(2, l)
+		for _, l := range c.below() {
+			if i == 0 || l != "mend: "+shown[i-1].Mend {
+				s.below(l)
 			}
-		}
-		if c.Clearest.Hint != "" {
-			s.wrapped(2, "perhaps: "+c.Clearest.Hint)
-		}
-		if c.Mend != "" && (i == 0 || shown[i-1].Mend != c.Mend) {
-			s.wrapped(2, "mend: "+c.Mend)
-		}
-		if c.Clearest.Replay != "" {
-			s.line("  replay: %s", c.Clearest.Replay)
 		}
 	}
 	if n := len(all) - len(shown); n > 0 {
@@ -277,6 +260,15 @@ func (s *screen) causes(all []Cause) {
 		rest := strings.Join(IDsOf(all[len(shown):]), ", ")
 		s.wrapped(0, text.Plural(n, "more cause")+" in "+rest+" (-v shows all)")
 	}
+}
+
+// below writes a line below a sentence. A command stays on one line.
+func (s *screen) below(line string) {
+	if strings.HasPrefix(line, "replay: ") {
+		s.line("  %s", line)
+		return
+	}
+	s.wrapped(2, line)
 }
 
 // inBrief returns what the first cause asks for, behind a semicolon. Empty: that takes more than a sentence.

@@ -124,20 +124,12 @@ func (s *screen) failure(raw, x *result.Scenario, o Options) {
 	}
 	s.line("")
 	for _, e := range found {
-		who := x.ID
-		if e.Claim != result.ConformanceID && e.Claim != "" {
-			who += ": " + e.Claim
-		}
-		head := s.paint(result.Fail, x.Weighs(o.Strict)) + " " + who + ": "
-		s.wrapped(0, head+e.Sentence)
-		if e.Span != "" {
-			s.wrapped(2, e.Span)
-		}
-		if e.Hint != "" {
-			s.wrapped(2, "perhaps: "+e.Hint)
-		}
-		if e.Replay != "" {
-			s.line("  replay: %s", e.Replay)
+		for i, l := range e.Lines() {
+			if i == 0 {
+				s.wrapped(0, s.paint(result.Fail, x.Weighs(o.Strict))+" "+x.ID+": "+l)
+			} else {
+				s.below(strings.TrimSpace(l))
+			}
 		}
 	}
 }

@@ -147,21 +147,30 @@ func OneSided(p spec.Policy, burst Interval) string {
 	return "; a shorter queue would look the same"
 }
 
-// IntervalText prints an interval: measured 20..20, measured at least 18, at most 22, not measured. It says
-// so if the interval is empty, so that no value explains the recording.
-func IntervalText(v Interval, unit string, text func(x float64, up bool) string) string {
-	switch v = v.Finite(); {
-	case v.Empty():
-		return "measured: no value fits"
+// Text prints an interval: 20..20/s, or the only bound behind a word for at least or at most. Empty: it has
+// no bound.
+func (iv Interval) Text(least, most, unit string, text func(x float64, up bool) string) string {
+	switch v := iv.Finite(); {
 	case v.LoSet && v.HiSet:
-		return "measured " + text(v.Lo, false) + ".." + text(v.Hi, true) + unit
+		return text(v.Lo, false) + ".." + text(v.Hi, true) + unit
 	case v.LoSet:
-		return "measured at least " + text(v.Lo, false) + unit
+		return least + text(v.Lo, false) + unit
 	case v.HiSet:
-		return "measured at most " + text(v.Hi, true) + unit
-	default:
-		return "not measured"
+		return most + text(v.Hi, true) + unit
 	}
+	return ""
+}
+
+// IntervalText prints what was measured: measured 20..20, measured at least 18, at most 22, not measured. It
+// says so if the interval is empty, so that no value explains the recording.
+func IntervalText(v Interval, unit string, text func(x float64, up bool) string) string {
+	if v.Finite().Empty() {
+		return "measured: no value fits"
+	}
+	if known := v.Text("at least ", "at most ", unit, text); known != "" {
+		return "measured " + known
+	}
+	return "not measured"
 }
 
 // Refuted tells whether every declared value of the burst is refuted. What was measured with that burst held
