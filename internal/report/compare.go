@@ -105,13 +105,13 @@ func comparisonHeadline(c *Comparison) string {
 	if worse+better == 0 {
 		parts = append(parts, "the same verdicts")
 	}
-	slower, faster := shifts(c)
 	switch {
 	case c.Rows == 0:
-	case slower+faster == 0:
+	case c.slower+c.faster == 0:
 		parts = append(parts, "no difference of latency can be shown")
 	default:
-		parts = append(parts, fmt.Sprintf("of %s %d slower, %d faster", latencyCount(c.Rows), slower, faster))
+		parts = append(parts, fmt.Sprintf("of %s %d slower, %d faster", latencyCount(c.Rows), c.slower,
+			c.faster))
 	}
 	return strings.Join(parts, ", ")
 }
@@ -121,21 +121,6 @@ func latencyCount(n int) string {
 		return "1 latency"
 	}
 	return text.Thousands(n) + " latencies"
-}
-
-// shifts counts the latencies that differ.
-func shifts(c *Comparison) (slower, faster int) {
-	for i := range c.Scenarios {
-		for _, l := range c.Scenarios[i].Latencies {
-			switch {
-			case l.Ratio.Differs() && l.Ratio.Lo > 1:
-				slower++
-			case l.Ratio.Differs():
-				faster++
-			}
-		}
-	}
-	return slower, faster
 }
 
 // mostScenarios is how many scenarios are listed without -v. If there are more, only those that changed are.
@@ -175,17 +160,15 @@ func parameterText(s *ComparedScenario) string {
 		if p.Policy > 0 {
 			name += fmt.Sprintf(" of policy %d", p.Policy)
 		}
-		old, now := p.Text(p.Old), p.Text(p.New)
-		switch {
-		case p.Changed:
-			lines = append(lines, fmt.Sprintf("%s changed: %s, was %s", name, now,
-				strings.TrimPrefix(old, "measured ")))
-		case old == now:
-			lines = append(lines, name+" "+now)
-		default:
-			lines = append(lines, fmt.Sprintf("%s %s, was %s", name, now,
-				strings.TrimPrefix(old, "measured ")))
+		if p.Changed {
+			name += " changed:"
 		}
+		old, now := p.Text(p.Old), p.Text(p.New)
+		line := name + " " + now
+		if p.Changed || old != now {
+			line += ", was " + strings.TrimPrefix(old, "measured ")
+		}
+		lines = append(lines, line)
 	}
 	return strings.Join(lines, "\n")
 }
@@ -278,11 +261,10 @@ func comparisonMarkdown(w io.Writer, c *Comparison) error {
 			strings.ReplaceAll(text.Markdown(parameterText(s)), "\n", "<br>")})
 	}
 	latencies, _ := comparedLatencies(c, true)
-	slower, faster := shifts(c)
 	return write(w, markdown(), "comparison", map[string]any{
 		"Word": strings.ToUpper(c.Verdict.String()), "Headline": text.Clean(comparisonHeadline(c)),
 		"Lines": append(text.CleanAll(c.Why), text.CleanAll(c.Notes)...), "Scenarios": scenarios,
-		"Latencies": latencies, "Open": slower+faster > 0 || c.Verdict == result.Fail,
+		"Latencies": latencies, "Open": c.slower+c.faster > 0 || c.Verdict == result.Fail,
 		"Foot": comparisonFoot(c, 0)})
 }
 

@@ -48,10 +48,11 @@ type Comparison struct {
 	// OnlyOld and OnlyNew are the ids of scenarios that only one side has.
 	OnlyOld []string `json:"only_old"`
 	OnlyNew []string `json:"only_new"`
-	// Rows counts the compared latencies. Needed is how many runs each side must have to show a difference in
-	// one.
-	Rows   int `json:"-"`
-	Needed int `json:"runs_needed"`
+	// Rows counts the compared latencies: those that became slower or faster, that have too few runs, and all
+	// others. Needed is how many runs each side must have to show a difference in one.
+	Rows                    int `json:"-"`
+	slower, faster, unknown int
+	Needed                  int `json:"runs_needed"`
 	// Scenarios are those that both sides have, in the order of the old side.
 	Scenarios []ComparedScenario `json:"scenarios"`
 }
@@ -135,7 +136,16 @@ func (c *Comparison) latencies() {
 	c.Needed = needed(c.Rows)
 	for i := range c.Scenarios {
 		for k := range c.Scenarios[i].Latencies {
-			c.Scenarios[i].Latencies[k].judge(level / float64(c.Rows))
+			l := &c.Scenarios[i].Latencies[k]
+			l.judge(level / float64(c.Rows))
+			switch {
+			case !l.Ratio.Bounded:
+				c.unknown++
+			case l.Ratio.Lo > 1:
+				c.slower++
+			case l.Ratio.Hi < 1:
+				c.faster++
+			}
 		}
 	}
 }
@@ -167,27 +177,14 @@ func (c *Comparison) conclude() {
 	if !c.Options.Gate {
 		return
 	}
-	n := c.unbounded()
 	switch {
 	case c.Rows == 0:
 		c.because(result.Inconclusive, "no latency can be compared: too few answers of one outcome on "+
 			"both sides")
-	case n > 0:
+	case c.unknown > 0:
 		c.because(result.Inconclusive, fmt.Sprintf("too few runs to show a difference in %d of %d "+
-			"latencies: %d runs on each side can", n, c.Rows, c.Needed))
+			"latencies: %d runs on each side can", c.unknown, c.Rows, c.Needed))
 	}
-}
-
-// unbounded counts the latencies that have too few runs.
-func (c *Comparison) unbounded() (n int) {
-	for i := range c.Scenarios {
-		for k := range c.Scenarios[i].Latencies {
-			if !c.Scenarios[i].Latencies[k].Ratio.Bounded {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // because adds a reason. The verdict never becomes better.

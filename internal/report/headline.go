@@ -140,7 +140,8 @@ func parameter(r *result.Run, i int, noun, declared string, m result.Measured, u
 	case !v.LoSet && !v.HiSet:
 		return noun + " not measured (" + r.LimitWord() + " " + declared + ")"
 	default:
-		return noun + " " + v.Text("at least ", "at most ", unit, s) + " (" + r.LimitWord() + " " + declared + ")"
+		return fmt.Sprintf("%s %s (%s %s)", noun, v.Text("at least ", "at most ", unit, s), r.LimitWord(),
+			declared)
 	}
 }
 
