@@ -52,8 +52,12 @@ type settling[S comparable] struct {
 	reserve  int64
 }
 
-func settled[S comparable](a amending[S], p spec.Policy) part {
-	return settling[S]{single[S]{a}, a, p.Asks(1), p.Reserve}
+// charged returns the limiter of an algorithm that charges when p says.
+func charged[S comparable](a amending[S], p spec.Policy) part {
+	if p.Charge == spec.ChargeCompletion {
+		return settling[S]{single[S]{a}, a, p.Asks(1), p.Reserve}
+	}
+	return single[S]{a}
 }
 
 func (l settling[S]) wait(s State, at time.Duration, _ int64) time.Duration {

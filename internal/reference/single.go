@@ -34,9 +34,6 @@ func NewLimit(l spec.Limit) (Limiter, error) {
 // charged, what it counts, its time to live, its ban and its tick.
 func partOf(p spec.Policy) part {
 	l := algorithmOf(p)
-	if p.Charge == spec.ChargeCompletion {
-		l = settledOf(p)
-	}
 	if p.Unit == spec.UnitRequest {
 		l = perRequest{l}
 	}
@@ -58,37 +55,23 @@ func partOf(p spec.Policy) part {
 	return l
 }
 
-// algorithmOf returns the bare algorithm of a complete policy.
+// algorithmOf returns the bare algorithm of a complete policy, charged as it says.
 func algorithmOf(p spec.Policy) part {
 	switch p.Algorithm {
 	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket:
-		return single[levelState]{newBucket(p)}
+		return charged(newBucket(p), p)
 	case spec.LeakyBucketQueue:
 		return single[levelState]{newQueue(p)}
 	case spec.FixedWindow:
-		return single[windowState]{newFixedWindow(p)}
+		return charged(newFixedWindow(p), p)
 	case spec.SlidingWindowLog:
-		return single[logState]{newWindowLog(p)}
+		return charged(newWindowLog(p), p)
 	case spec.SlidingWindowCounter:
-		return single[counterState]{newWindowCounter(p)}
+		return charged(newWindowCounter(p), p)
 	case spec.Concurrency:
 		return single[placesState]{newConcurrency(p)}
 	}
 	panic(fmt.Sprintf("reference: no limiter for algorithm %q", p.Algorithm))
-}
-
-// settledOf returns the limiter of a complete policy with ChargeCompletion.
-func settledOf(p spec.Policy) part {
-	switch p.Algorithm {
-	case spec.FixedWindow:
-		return settled(newFixedWindow(p), p)
-	case spec.SlidingWindowLog:
-		return settled(newWindowLog(p), p)
-	case spec.SlidingWindowCounter:
-		return settled(newWindowCounter(p), p)
-	default:
-		return settled(newBucket(p), p)
-	}
 }
 
 // algorithm is a rate limiting algorithm over its state S. Every state carries the time that it was brought
