@@ -124,7 +124,7 @@ func identifyTarget(e *cli.Env, f *identifyFlags, fl *pflag.FlagSet) error {
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	if err := preflight(ctx, e, []*scenario.Scenario{s}, f.runFlags); err != nil {
+	if err := preflight(ctx, []*scenario.Scenario{s}, f.runFlags); err != nil {
 		return err
 	}
 	about := identify.About{Target: red.Replace(trial.RedactURL(s.Target.URL)), Partition: f.Partition,

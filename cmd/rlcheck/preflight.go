@@ -25,7 +25,7 @@ const lookupTimeout = 2 * time.Second
 // does not exist, an invalid store, and a host with a public address that was not allowed. It reports every
 // problem. A name without an address passes, as the recording says so. The address is checked again when it
 // is dialled, since a name can change its address.
-func preflight(ctx context.Context, e *cli.Env, chosen []*scenario.Scenario, f runFlags) error {
+func preflight(ctx context.Context, chosen []*scenario.Scenario, f runFlags) error {
 	var errs []error
 	told, red := map[string]bool{}, trial.NewRedactor(chosen, nil, "")
 	for _, s := range chosen {

@@ -158,7 +158,7 @@ func runAll(e *cli.Env, args []string, f runFlags) error {
 	}
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	if err := preflight(ctx, e, chosen, f); err != nil {
+	if err := preflight(ctx, chosen, f); err != nil {
 		return err
 	}
 	if which := unverified(chosen); which != "" { // not even -q hides it

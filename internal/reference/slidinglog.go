@@ -55,13 +55,10 @@ func (w *windowLog) wait(s logState, cost int64) time.Duration {
 		return 0
 	}
 	for s.log != "" {
-		units, gap, size := entry(s.log)
-		if s.units-units <= w.quota-cost {
+		if units, _, _ := entry(s.log); s.units-units <= w.quota-cost {
 			break
 		}
-		s.units -= units
-		s.oldest += time.Duration(gap)
-		s.log = s.log[size:]
+		s = s.dropOldest()
 	}
 	return w.left(s, s.oldest)
 }
@@ -104,10 +101,7 @@ func (s logState) add(units int64) logState {
 	case s.units == 0:
 		s.oldest, s.newest = s.last, s.last
 	case s.newest != s.last:
-		var b [2 * binary.MaxVarintLen64]byte
-		n := binary.PutUvarint(b[:], uint64(s.atNewest))
-		n += binary.PutUvarint(b[n:], since(s.last, s.newest))
-		s.log += string(b[:n])
+		s.log += written(s.atNewest, since(s.last, s.newest))
 		s.newest, s.atNewest = s.last, 0
 	}
 	s.units += units
@@ -120,10 +114,7 @@ func (s logState) trim(over int64) logState {
 	for s.log != "" {
 		units, gap, size := entry(s.log)
 		if units > over {
-			var b [2 * binary.MaxVarintLen64]byte
-			n := binary.PutUvarint(b[:], uint64(units-over))
-			n += binary.PutUvarint(b[n:], gap)
-			s.log = string(b[:n]) + s.log[size:]
+			s.log = written(units-over, gap) + s.log[size:]
 			s.units -= over
 			return s
 		}
@@ -147,6 +138,11 @@ func (s logState) dropOldest() logState {
 	s.oldest += time.Duration(gap)
 	s.log = s.log[size:]
 	return s
+}
+
+// written is an entry of a log.
+func written(units int64, gap uint64) string {
+	return string(binary.AppendUvarint(binary.AppendUvarint(nil, uint64(units)), gap))
 }
 
 // entry reads the first entry of a log: its units, the time to the next entry, and its size in bytes.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -34,9 +35,7 @@ func stepsOf(s *result.Scenario) (out []*step) {
 	}
 	witness := map[int]bool{}
 	for _, f := range s.Findings() {
-		for _, seq := range f.Observations {
-			witness[seq] = true
-		}
+		maps.Copy(witness, f.Members())
 	}
 	for i := range tl.Observations {
 		o := &tl.Observations[i]

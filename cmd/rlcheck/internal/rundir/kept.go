@@ -105,7 +105,7 @@ func (k *Kept) Around(j *result.Judgement, each Eacher) error {
 	for i := range j.Partitions {
 		p := &j.Partitions[i]
 		for _, f := range p.Findings[:min(len(p.Findings), mostFound-n)] {
-			found[p.Partition] = append(found[p.Partition], newNearby(f))
+			found[p.Partition] = append(found[p.Partition], nearby{f, f.Members()})
 			n++
 		}
 	}
@@ -125,14 +125,6 @@ type Eacher func(take func(o *timeline.Observation) bool) error
 type nearby struct {
 	result.Finding
 	witness map[int]bool
-}
-
-func newNearby(f result.Finding) nearby {
-	in := make(map[int]bool, len(f.Observations))
-	for _, seq := range f.Observations {
-		in[seq] = true
-	}
-	return nearby{f, in}
 }
 
 func (f nearby) has(o *timeline.Observation) bool {
