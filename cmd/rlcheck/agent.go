@@ -17,7 +17,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
-// agentFlags are the flags of `rlcheck agent`.
 type agentFlags struct {
 	redis, name, keys string
 	allow             []string

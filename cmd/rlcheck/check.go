@@ -27,7 +27,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
-// checkFlags are the flags of `rlcheck check`.
 type checkFlags struct {
 	Limit, Format, conformance string
 	outputs                    []string

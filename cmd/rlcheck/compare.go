@@ -16,7 +16,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 )
 
-// compareFlags are the flags of `rlcheck compare`.
 type compareFlags struct {
 	selection
 	outputs               []string

@@ -35,7 +35,6 @@ type curlRequest struct {
 	Notes []string
 }
 
-// curlField is one header field.
 type curlField struct{ Name, Value string }
 
 // problem is a part of a command that cannot be read, or cannot be sent. what is the option or the character:
@@ -156,7 +155,6 @@ func (p *curlParser) unset(name, value string) { _ = p.set(name, value) }
 var ownFields = []string{"accept-encoding", "connection", "content-length", "keep-alive", "proxy-connection",
 	"te", "trailer", "transfer-encoding"}
 
-// field reads a header field.
 func (p *curlParser) field(_, text string) error {
 	if strings.HasPrefix(text, "@") {
 		return problem("-H @", "rlcheck reads no file for curl options",
@@ -412,7 +410,6 @@ var options = []option{
 	{spellings: "-: --next", refused: "one command sends one request"},
 }
 
-// has tells whether a word is the option.
 func (o *option) has(word string) bool { return slices.Contains(strings.Fields(o.spellings), word) }
 
 // unknown refuses an option that is not in the table. It shows only the name: the text behind it may be a
@@ -456,7 +453,6 @@ func (p *curlParser) user(name, value string) error {
 	return p.set("Authorization", basic(value))
 }
 
-// body reads a part of the body.
 func (p *curlParser) body(name, value string) error {
 	if strings.HasPrefix(value, "@") {
 		return problem(name+" @", "rlcheck reads no file for curl options",

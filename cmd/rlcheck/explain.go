@@ -300,7 +300,6 @@ func (v vocabulary) list(e *cli.Env) {
 //go:embed snippet
 var snippets embed.FS
 
-// languages are the languages of the snippets.
 var languages = []string{"curl", "go", "python", "javascript"}
 
 // newRetryAfterCmd is the old form of `rlcheck explain retry-after VALUE`.

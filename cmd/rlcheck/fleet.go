@@ -27,7 +27,6 @@ type fleetFlags struct {
 	within time.Duration
 }
 
-// add declares the flags.
 func (f *fleetFlags) add(fl *pflag.FlagSet) {
 	fl.Var(f, "agents", "")
 	fl.StringVar(&f.deal, "deal", string(fleet.ByRequests), "")

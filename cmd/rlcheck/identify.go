@@ -173,7 +173,6 @@ func (f *identifyFlags) budget(target string) (identify.Budget, error) {
 // thinkTime is the processor time of the judge after each phase.
 const thinkTime = 10 * time.Second
 
-// probeScenario returns the scenario of the requests.
 func probeScenario(e *cli.Env, f *identifyFlags) (*scenario.Scenario, trial.Redactor, error) {
 	f.Request.allowed = f.log.allowed
 	opts, err := parseOptions(e, &f.runFlags)

@@ -16,7 +16,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
-// maxRetries bounds --retries.
 const maxRetries = 20
 
 // course is one scenario of a run and its recordings so far.

@@ -20,7 +20,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
-// runFlags are the flags of `rlcheck run`.
 type runFlags struct {
 	selection
 	demands
@@ -111,7 +110,6 @@ func newRunCmd(e *cli.Env) *cobra.Command {
 	return cmd
 }
 
-// add declares the flags.
 func (f *pace) add(fl *pflag.FlagSet) {
 	fl.BoolVar(&f.serial, "serial", false, "")
 	fl.BoolVar(&f.economical, "economical", false, "")

@@ -25,7 +25,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
-// serveFlags are the flags of `rlcheck serve`.
 type serveFlags struct {
 	// Options has what is served as it is given.
 	lab.Options
@@ -238,7 +237,6 @@ func listFaults(e *cli.Env, proxyOnly bool) error {
 	return nil
 }
 
-// proxyFlags are the flags of `rlcheck proxy`.
 type proxyFlags struct {
 	upstream, addr, fault string
 	strip, set, status    []string

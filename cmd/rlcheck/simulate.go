@@ -24,7 +24,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
 
-// simulateFlags are the flags of `rlcheck simulate`.
 type simulateFlags struct {
 	selection
 	limits, set, outputs []string

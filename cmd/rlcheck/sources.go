@@ -225,7 +225,6 @@ func readBuiltin(name string) ([]scenarioSource, error) {
 // selection are the flags that choose among scenarios, by their ids, globs over them, or tags.
 type selection struct{ only, skip []string }
 
-// add declares the flags.
 func (x *selection) add(fl *pflag.FlagSet) {
 	fl.StringSliceVar(&x.only, "only", nil, "")
 	fl.StringSliceVar(&x.skip, "skip", nil, "")

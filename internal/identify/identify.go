@@ -434,7 +434,6 @@ func (w *wire) trip() time.Duration {
 	return all[len(all)/2]
 }
 
-// kindNames names the kinds that are left.
 func (x *search) kindNames() []string {
 	var out []string
 	for _, r := range x.regions {

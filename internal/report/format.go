@@ -27,7 +27,6 @@ type Options struct {
 	Simulated bool
 }
 
-// format is one output format.
 type format struct {
 	name string
 	// about says in a sentence what it is for.

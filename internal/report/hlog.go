@@ -28,7 +28,6 @@ type tagged struct {
 func corrected(o *timeline.Observation) time.Duration { return o.FirstByte - o.At }
 func service(o *timeline.Observation) time.Duration   { return o.FirstByte - o.Sent }
 
-// logWriter writes one log.
 type logWriter struct {
 	log    *hdr.HistogramLogWriter
 	start  time.Time

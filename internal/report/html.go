@@ -77,7 +77,6 @@ type causeBox struct {
 // badge is a verdict, with the class that colours it.
 type badge struct{ Word, Class string }
 
-// card is one scenario.
 type card struct {
 	*result.Scenario
 	Anchor    string

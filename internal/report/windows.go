@@ -122,7 +122,6 @@ func (d *drawing) boundaries(f frame, x scale, c clock, w windows) {
 	}
 }
 
-// band draws one beginning from x1 to x2.
 func (d *drawing) band(f frame, x1, x2 float64, title string) {
 	if x2-x1 < 2.5 {
 		d.rect("boundary", (x1+x2)/2-0.7, f.y, 1.4, f.h, title)

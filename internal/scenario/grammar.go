@@ -105,7 +105,6 @@ func toldKind() kind[*Told] {
 	})
 }
 
-// safetyKind is the kind of the ceilings.
 func safetyKind() kind[*Safety] {
 	return object("safety", []field[*Safety]{
 		key("max_requests", whole("a ceiling of requests", 1, MaxRequests),

@@ -64,7 +64,6 @@ func (d *decoder) spec(n *tree.Node, l *spec.Limit) {
 	*l = got
 }
 
-// policy reads one policy from a mapping.
 func (d *decoder) policy(n *tree.Node) (spec.Policy, bool) {
 	if !d.wants(n, tree.Mapping, "a limit is a mapping with an algorithm and its parameters") {
 		return spec.Policy{}, false
@@ -310,7 +309,6 @@ type phaseLimit struct {
 // timesPattern is a multiple of a limit.
 var timesPattern = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3})?x$`)
 
-// phaseLimitKind is the kind of the limit of a phase.
 func phaseLimitKind() kind[*phaseLimit] {
 	limit := limitKind()
 	return kind[*phaseLimit]{schema: limit.schema, read: func(d *decoder, n *tree.Node, l *phaseLimit) {
@@ -330,7 +328,6 @@ func phaseLimitKind() kind[*phaseLimit] {
 	}}
 }
 
-// resolveLimit completes the limit of a phase.
 func (p *phaseDraft) resolveLimit(s *Scenario) {
 	l := p.limit
 	p.Limit, p.Unlimited, p.Barred = s.Limit, l.none, l.zero

@@ -155,7 +155,6 @@ func LintOpenAPI(src []byte, name string) (Declared, []tree.Problem, error) {
 // methods are the members of a path that are operations.
 var methods = []string{"GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE"}
 
-// document reads one OpenAPI document.
 type document struct {
 	linter
 	root     *tree.Node

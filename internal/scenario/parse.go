@@ -125,7 +125,6 @@ func newDraft(name string) *draft {
 	}}
 }
 
-// decode reads a scenario from the root of its tree.
 func (s *draft) decode(d *decoder, root *tree.Node) {
 	grammar().read(d, root, s)
 	if len(d.problems) > 0 { // the rest needs a right limit and right phases

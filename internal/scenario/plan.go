@@ -105,7 +105,6 @@ func (pl *planner) partition(own string, i int) string {
 	return fmt.Sprintf("%s-%s-%d", pl.run, own, i+1)
 }
 
-// phase plans one phase.
 func (pl *planner) phase(p *Phase) timeline.Phase {
 	out := timeline.Phase{Name: p.Name, Shape: p.Shape, Origin: p.Origin, Duration: p.Duration,
 		Forge: p.Forge}

@@ -46,7 +46,6 @@ func targetKind() kind[*Target] {
 	})
 }
 
-// proxyKind is the kind of the URL of a proxy.
 func proxyKind() kind[*string] {
 	const rule = "a proxy is http://HOST:PORT"
 	is := regexp.MustCompile(`^http://([^/?#\s@]+@)?[^/?#\s@]+/?$`)

@@ -12,7 +12,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// attributes are the names of all attributes.
 func attributes() []timeline.Attribute {
 	var out []timeline.Attribute
 	for _, row := range timeline.Attributes() {

@@ -66,7 +66,6 @@ func (c *console) draw() {
 	c.write("")
 }
 
-// cut returns the beginning of a line.
 func cut(line string, columns int) string {
 	runes := []rune(line)
 	return string(runes[:min(len(runes), max(columns, 0))])
