@@ -103,7 +103,7 @@ func nesting(node ast.Node) int {
 // plainly are functions over a ceiling, each with what stands in the way.
 var plainly = map[string]string{
 	"internal/load/transport/conn.go:fail":          "a list of errors, a case each",
-	"internal/load/transport/word.go:CauseWord":     "a list of errors, a case each",
+	"internal/load/transport/cause.go:CauseWord":    "a list of errors, a case each",
 	"internal/load/transport/message.go:newRequest": "a list of fields, a case each",
 }
 

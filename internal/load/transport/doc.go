@@ -1,5 +1,5 @@
 // Package transport sends requests over its own connections. It ends each request with the outcome of its
-// answer, or with the reason why there is none (word.go). It has what sending takes: the options of
+// answer, or with the reason why there is none (cause.go). It has what sending takes: the options of
 // a recording (Options), the bytes of requests (Requests), the clock and the pacers that wait until a request
 // is due (Pacer), the event loops that read many connections of HTTP/1.1 on one thread (Loop), the journal
 // that passes events on (Recorder), and what the generator records about itself (Usage, Stalls, Lag).
