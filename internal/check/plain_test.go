@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -90,8 +91,11 @@ func TestLimitOutOfReachIsExplained(t *testing.T) {
 // TestManyAtOnceAreExplained: a right limiter has up to sixty requests of one key in flight. It passes, and
 // of most of its recordings the search ends.
 func TestManyAtOnceAreExplained(t *testing.T) {
-	seeds := uint64(10)
-	if testing.Short() {
+	seeds := uint64(4)
+	switch {
+	case os.Getenv("RLCHECK_SOAK") != "":
+		seeds = 10
+	case testing.Short():
 		seeds = 2
 	}
 	for _, algorithm := range []string{"token-bucket,rate=%d/s,burst=20",
