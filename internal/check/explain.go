@@ -41,7 +41,8 @@ func Explains(tl *timeline.Timeline, limit spec.Limit, o Options) bool {
 }
 
 // attempt is the verdict on a recording under another limit. capped: a search was cut short that might still
-// refute the limit. work is how many requests were judged for open phases, with HintWide for such a search.
+// refute the limit. work is how many requests were judged for open phases. Such a search counts as four times
+// HintWide, since one decision that it tries takes as long as a few requests that the bounds judge.
 type attempt struct {
 	verdict result.Verdict
 	capped  bool
@@ -62,7 +63,7 @@ func tried(rec *history.Recording, limit spec.Limit, o Options) (out attempt) {
 		out.capped = false
 		for _, p := range c.Parts {
 			if out.work += p.bounded; p.Search.Capped {
-				out.capped, out.work = true, out.work+HintWide
+				out.capped, out.work = true, out.work+4*HintWide
 			}
 		}
 		if out.verdict = c.Judgement().Verdict; out.verdict == result.Fail {
@@ -86,11 +87,12 @@ type inquiry struct {
 	of       []evidence
 	declared spec.Policy
 	told     time.Duration
-	// left is how many requests may still be judged. tries is how many limits were tried, wholes how many of
-	// them on the whole of a large recording.
-	left          int64
-	tries, wholes int
-	found         []result.Explanation
+	// left is how many requests may still be judged. tried are the limits that were, each once; wholes is how
+	// many of them were tried on the whole of a large recording.
+	left   int64
+	tried  []spec.Policy
+	wholes int
+	found  []result.Explanation
 }
 
 // hintWork is how many requests an inquiry judges, under all limits together: about half a second of
@@ -133,13 +135,16 @@ func (q *inquiry) explain(limit spec.Limit) ([]result.Explanation, string) {
 // first returns the first of the guesses that surely explains every recording, or else the first that may.
 func (q *inquiry) first(guesses []spec.Policy) (may result.Explanation, ok bool) {
 	for _, p := range guesses {
-		if _, err := reference.New(p); err != nil || p == q.declared { // not every key goes with every other
+		if p == q.declared || slices.Contains(q.tried, p) {
+			continue
+		}
+		if _, err := reference.New(p); err != nil { // not every key goes with every other
 			continue
 		}
 		if !q.spent(1) {
 			break
 		}
-		q.tries++
+		q.tried = append(q.tried, p)
 		explains, sure := q.explains(spec.Limit{p})
 		e := result.Explanation{Text: q.named(p), Limit: spec.Limit{p}, Sure: sure}
 		if explains && sure {
@@ -194,14 +199,14 @@ func (q *inquiry) sentence() string {
 		what = "all " + text.Plural(n, "recording")
 	}
 	switch {
-	case len(q.found) == 0 && q.tries == 0:
+	case len(q.found) == 0 && len(q.tried) == 0:
 		return ""
 	case len(q.found) == 0 && len(q.of) > 1:
 		what += " together"
 		fallthrough
 	case len(q.found) == 0:
-		return fmt.Sprintf("none of the %s tried explains %s%s", text.Plural(q.tries, "other limit"), what,
-			q.ended())
+		tried := text.Plural(len(q.tried), "other limit")
+		return fmt.Sprintf("none of the %s tried explains %s%s", tried, what, q.ended())
 	}
 	word := "would"
 	if !q.found[0].Sure {

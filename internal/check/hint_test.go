@@ -277,10 +277,10 @@ func TestHintSaysThatNothingExplains(t *testing.T) {
 		t.Errorf("got %v, hint %q, error %v, want that nothing explains it", j.Verdict, j.Hint, err)
 	}
 	q := &inquiry{of: []evidence{{rec: history.RecordingOf(tl)}}, left: 100}
-	if _, text := q.explain(limit); q.tries > 0 || text != "" {
-		t.Errorf("after %d tries: %q, want nothing after none", q.tries, text)
+	if _, text := q.explain(limit); len(q.tried) > 0 || text != "" {
+		t.Errorf("after %d tries: %q, want nothing after none", len(q.tried), text)
 	}
-	q.tries = 3
+	q.tried = make([]spec.Policy, 3)
 	if !strings.Contains(q.sentence(), "the budget of work ended") {
 		t.Errorf("after 3 tries: %s, want that the budget ended", q.sentence())
 	}
