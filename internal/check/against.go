@@ -3,6 +3,7 @@ package check
 import (
 	"cmp"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 	"unicode"
@@ -266,18 +267,30 @@ func (c *Case) replay(d wrong.Defect, b excerpts) (by int, can, does bool) {
 }
 
 // decide gives the answered requests of a partition the outcomes of a limiter that decides them when they are
-// sent.
+// sent. One that was denied would have been in flight as long as the quickest, and cost what the cheapest
+// did.
 func (c *Case) decide(l reference.Limiter, obs []history.Observation) {
 	state, zero := l.Init(), time.Duration(c.Rec.Header.Started.UnixNano())
+	lasts, costs := shortest(obs), c.cheapest(obs)
+	var flight []*history.Observation // admitted and not complete, by Done
 	for i := range obs {
 		o := &obs[i]
 		if !o.Answered || o.Outcome == timeline.Unknown {
 			continue
 		}
+		for len(flight) > 0 && flight[0].Done <= o.Sent {
+			state = reference.Complete(l, state, zero+flight[0].Done, max(0, flight[0].Cost))
+			flight = flight[1:]
+		}
+		if o.Done = max(o.Done, o.Sent+lasts); o.Outcome == timeline.Denied {
+			o.Cost = max(o.Cost, costs)
+		}
 		var d reference.Decision
-		state, d = l.Step(state, zero+o.Sent, o.Cost)
+		state, d = l.Step(state, zero+o.Sent, max(0, o.Cost))
 		if o.Outcome = timeline.Denied; d.Allow {
 			o.Outcome = timeline.Allowed
+			at := sort.Search(len(flight), func(k int) bool { return flight[k].Done > o.Done })
+			flight = slices.Insert(flight, at, o)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
+	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -29,7 +30,7 @@ func (c *Case) chance(p *Part) (asked, tested bool) {
 	if c.O.Conformance == result.LowerBound {
 		return len(p.Obs) > 0, p.Seen.Known > 0
 	}
-	lasts, costs := p.shortest(), c.cheapest(p)
+	lasts, costs := shortest(p.Obs), c.cheapest(p.Obs)
 	answered := func(o *history.Observation) {
 		if o.Answered && o.Outcome == timeline.Denied {
 			o.Outcome, o.Done, o.Cost = timeline.Allowed, max(o.Done, o.Sent+lasts), max(o.Cost, costs)
@@ -51,7 +52,7 @@ func (c *Case) chance(p *Part) (asked, tested bool) {
 // heldFor returns the least time that answers take, if p could have failed had the limit said it (hold=A..).
 // It is 0 if not. Without it an answer may be charged as soon as it is admitted, and forgotten when it ends.
 func (c *Case) heldFor(p *Part) time.Duration {
-	limit, lasts, changed := slices.Clone(c.Limit), p.shortest(), false
+	limit, lasts, changed := slices.Clone(c.Limit), shortest(p.Obs), false
 	for i, x := range limit {
 		if x.Charge == spec.ChargeCompletion && x.HoldLeast == 0 && (x.HoldMost == 0 || x.HoldMost >= lasts) {
 			limit[i].HoldLeast, changed = lasts, lasts > 0
@@ -69,24 +70,24 @@ func (c *Case) heldFor(p *Part) time.Duration {
 
 // shortest returns how long the quickest admitted request took until it was complete, 0 without one. A denied
 // one would have been in flight as long, had it been admitted.
-func (p *Part) shortest() (least time.Duration) {
-	for i := range p.Obs {
-		if o := &p.Obs[i]; o.Outcome == timeline.Allowed && (least == 0 || o.Done-o.Sent < least) {
+func shortest(obs []history.Observation) (least time.Duration) {
+	for i := range obs {
+		if o := &obs[i]; o.Outcome == timeline.Allowed && (least == 0 || o.Done-o.Sent < least) {
 			least = o.Done - o.Sent
 		}
 	}
 	return max(0, least)
 }
 
-// cheapest returns the least that an admitted request of p cost, if costs are settled: a denied one would
+// cheapest returns the least that an admitted request cost, if costs are settled: a denied one would
 // have cost as much, had it been admitted. 0: none was admitted, or a request says what it costs.
-func (c *Case) cheapest(p *Part) (least int64) {
+func (c *Case) cheapest(obs []history.Observation) (least int64) {
 	settles := func(x spec.Policy) bool { return x.Charge == spec.ChargeCompletion }
 	if !slices.ContainsFunc(c.Limit, settles) {
 		return 0
 	}
-	for i := range p.Obs {
-		if o := &p.Obs[i]; o.Outcome == timeline.Allowed && (least == 0 || o.Cost < least) {
+	for i := range obs {
+		if o := &obs[i]; o.Outcome == timeline.Allowed && (least == 0 || o.Cost < least) {
 			least = o.Cost
 		}
 	}
@@ -126,18 +127,12 @@ func (c *Case) comeback(p *Part) (back, shown bool, others int) {
 	return len(times) > 0, len(times) > 0 && shown, others
 }
 
-// remembers tells whether p would be refuted had it been a new client from each of these observations on.
-// They ascend. A new client is admitted what it asked, and at most what it can be admitted: one quota until a
-// window has passed, or what refills meanwhile.
+// remembers tells whether p would be refuted had the target forgotten it before each of these observations,
+// which ascend: it is a new client then, of whom the limit decides when its requests are sent.
 func (c *Case) remembers(p *Part, again []int) bool {
-	lasts, limit := p.shortest(), slices.Clone(c.Limit)
-	for i := range limit {
-		switch x := &limit[i]; {
-		case x.Windowed() && x.Align != spec.AlignCalendar:
-			x.Align, x.PhaseFrom, x.PhaseTo = spec.AlignFirst, 0, 0
-		case x.Refill == spec.RefillInterval:
-			x.Refill, x.Fill = spec.RefillContinuous, 0
-		}
+	l, err := reference.NewLimit(c.declared)
+	if err != nil {
+		return false
 	}
 	forgetful := *p
 	forgetful.Obs = slices.Clone(p.Obs)
@@ -146,41 +141,9 @@ func (c *Case) remembers(p *Part, again []int) bool {
 		if i+1 < len(again) {
 			end = again[i+1]
 		}
-		back := forgetful.Obs[k:end]
-		anew := slices.Clone(back[:min(someObservations, len(back))])
-		for j := range anew {
-			if o := &anew[j]; o.Answered && o.Outcome == timeline.Denied {
-				o.Outcome, o.Done = timeline.Allowed, max(o.Done, o.Sent+lasts)
-			}
-		}
-		alone := sort.Search(len(anew), func(n int) bool {
-			return c.boundsRefute(p, anew[:n+1], limit, result.UpperBound)
-		})
-		admitted := copy(back, anew[:withinQuota(limit, anew[:alone])])
-		for j := range back[admitted:] { // a target that decided in another order admitted these instead
-			if o := &back[admitted+j]; o.Outcome == timeline.Allowed {
-				o.Outcome = timeline.Denied
-			}
-		}
+		c.decide(l, forgetful.Obs[k:end])
 	}
 	return c.overAdmits(&forgetful, func(*history.Observation) {})
-}
-
-// withinQuota returns how many of these observations of a new client its limit admits if it decides them when
-// they are sent: it may admit more while answers are on their way.
-func withinQuota(limit spec.Limit, obs []history.Observation) int {
-	units := int64(0)
-	for i, o := range obs {
-		if o.Outcome == timeline.Allowed {
-			units += o.Cost
-		}
-		for _, x := range limit {
-			if float64(units) > x.MostWithin(o.Sent-obs[0].Sent) {
-				return i
-			}
-		}
-	}
-	return len(obs)
 }
 
 // overAdmits tells whether the upper bounds refute p if each of its observations is changed.
