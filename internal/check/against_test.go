@@ -56,7 +56,10 @@ func TestClientsThatMayBeOneProveNothing(t *testing.T) {
 // TestWhatADefectWouldHaveDone: a right limiter answers bursts of one client. Where a limiter with a defect
 // would have done what keeps the limit too, the recording says nothing of the defect.
 func TestWhatADefectWouldHaveDone(t *testing.T) {
-	const window = "fixed-window,rate=10/10s"
+	const (
+		window = "fixed-window,rate=10/10s"
+		two    = slow + "+fixed-window,rate=15/1m,align=first"
+	)
 	for name, x := range map[string]struct {
 		limit, against string
 		every          time.Duration // from one burst to the next
@@ -71,6 +74,8 @@ func TestWhatADefectWouldHaveDone(t *testing.T) {
 		"no other limit can show it":          {window, "refill-truncated", time.Millisecond, false},
 		"never again":                         {slow, "never-recovers", 5 * time.Second, false},
 		"never again, asked too soon":         {slow, "never-recovers", time.Millisecond, true},
+		"two limits":                          {two, "refused-still-pays", 5 * time.Second, false},
+		"two limits, asked too soon":          {two, "refused-still-pays", time.Millisecond, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			limit, err := spec.Parse(x.limit)
