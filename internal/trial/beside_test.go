@@ -5,6 +5,7 @@ import (
 	"maps"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -91,9 +92,12 @@ func atOnceBehind(t *testing.T, limit string, o lab.Options, before func(http.Ha
 // after the other, of a right limiter and of wrong ones, in the time of the longest of them.
 func TestVerdictsBesideAreThoseOfARow(t *testing.T) {
 	const limit = "token-bucket,rate=20/s,burst=10"
-	faults := []string{"", "burst-off-by-one", "per-replica-counters", "reset-in-ms", "state-expires-early"}
-	if testing.Short() {
-		faults = faults[1:2]
+	faults := []string{"burst-off-by-one", "", "state-expires-early", "per-replica-counters", "reset-in-ms"}
+	switch {
+	case testing.Short():
+		faults = faults[:1]
+	case os.Getenv("RLCHECK_SOAK") == "":
+		faults = faults[:3]
 	}
 	for _, fault := range faults {
 		beside, longest, took := atOnce(t, limit, fault)

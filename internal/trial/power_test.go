@@ -108,7 +108,7 @@ func TestPower(t *testing.T) {
 
 // oneIn is how many cells of a limit the sample has one of: fewer of limits whose loads are large or long.
 func oneIn(limit string) uint64 {
-	of := uint64(30)
+	of := uint64(45)
 	switch limit {
 	case "B10000":
 		of = 1000
