@@ -54,10 +54,10 @@ func askRedisRate(t *testing.T, client *redis.Client, key string) (a rulings) {
 	p := spec.Policy{Algorithm: spec.GCRA, Rate: spec.Rate{N: 100, Per: time.Second}, Burst: 10}
 	theirs := redis_rate.NewLimiter(client)
 	their := redis_rate.Limit{Rate: int(p.Rate.N), Period: p.Rate.Per, Burst: int(p.Burst)}
-	g := newBucket(p)
+	g := newGCRA(p)
 	// The server counts in microseconds, in a floating point whose steps are 0.06 us at this size.
 	const blur = 2 * time.Microsecond
-	var kind, harsh levelState
+	var kind, harsh cellState
 	for i := range 300 {
 		cost := int64(1 + i%7/6)
 		before := time.Duration(time.Now().UnixNano()) - blur

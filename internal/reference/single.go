@@ -2,8 +2,9 @@ package reference
 
 import (
 	"fmt"
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"time"
+
+	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
 // New returns the limiter that p specifies; zero values mean the defaults. The error is a *ParseError over
@@ -57,9 +58,17 @@ func partOf(p spec.Policy) part {
 
 // algorithmOf returns the bare algorithm of a complete policy, charged as it says.
 func algorithmOf(p spec.Policy) part {
-	switch p.Algorithm {
-	case spec.TokenBucket, spec.GCRA, spec.LeakyBucket:
-		return charged(newBucket(p), p)
+	a := p.Algorithm
+	if p.Charge == spec.ChargeCompletion && (a == spec.TokenBucket || a == spec.GCRA) {
+		a = spec.LeakyBucket // it is the same limiter, and its level may exceed the brim
+	}
+	switch a {
+	case spec.TokenBucket:
+		return single[tokenState]{newTokenBucket(p)}
+	case spec.GCRA:
+		return single[cellState]{newGCRA(p)}
+	case spec.LeakyBucket:
+		return charged(newLeakyBucket(p), p)
 	case spec.LeakyBucketQueue:
 		return single[levelState]{newQueue(p)}
 	case spec.FixedWindow:

@@ -7,19 +7,14 @@ import (
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
-// bucket is the token bucket, the leaky bucket as a meter and GCRA, which are one limiter in three words. It
-// keeps how much of a full start is in use, which sinks by the rate:
+// leakyBucket is the leaky bucket as a meter. A request pours in its cost, and is denied if the bucket would
+// overflow. The level sinks by the rate. Nothing is delayed.
 //
 //	level' = max(0, level - rate * time);  admitted when level' + cost <= capacity
 //
-// The tokens of a token bucket are capacity - level. The leaky bucket is poured the cost of each request, and
-// is level full. The generic cell rate algorithm (ITU-T I.371 and ATM Forum TM 4.0, virtual scheduling) keeps
-// a theoretical arrival time, level/rate after now: T = window/n is the time of one cell, a request of cost c
-// is c cells at once, and it conforms if max(now, TAT) + c*T <= now + burst*T.
-//
 // The level is counted in quota units times the window in nanoseconds, and sinks by refill. A denied request
 // that is counted fills the bucket to the brim.
-type bucket struct {
+type leakyBucket struct {
 	leak          refill
 	burst         int64
 	per, capacity uint64
@@ -28,25 +23,25 @@ type bucket struct {
 	all     bool
 }
 
-// levelState holds the level at the time last. into is that of refill.
 type levelState struct {
-	last        time.Duration
-	level, into uint64
+	last  time.Duration
+	level uint64
+	into  uint64
 }
 
-func newBucket(p spec.Policy) *bucket {
-	return &bucket{
+func newLeakyBucket(p spec.Policy) *leakyBucket {
+	return &leakyBucket{
 		leak: newRefill(p), burst: p.Burst, per: uint64(p.Rate.Per),
 		capacity: uint64(p.Burst) * uint64(p.Rate.Per),
 		missing:  uint64(p.Missing()) * uint64(p.Rate.Per), all: p.Count == spec.CountAll,
 	}
 }
 
-func (b *bucket) open(at time.Duration) levelState {
+func (b *leakyBucket) open(at time.Duration) levelState {
 	return levelState{last: at, level: b.missing}
 }
 
-func (b *bucket) advance(s levelState, at time.Duration) levelState {
+func (b *leakyBucket) advance(s levelState, at time.Duration) levelState {
 	past := since(at, s.last)
 	if past == 0 {
 		return s
@@ -55,7 +50,7 @@ func (b *bucket) advance(s levelState, at time.Duration) levelState {
 	return levelState{last: at, level: s.level - lost, into: into}
 }
 
-func (b *bucket) wait(s levelState, cost int64) time.Duration {
+func (b *leakyBucket) wait(s levelState, cost int64) time.Duration {
 	if cost > b.burst {
 		return Never
 	}
@@ -66,7 +61,7 @@ func (b *bucket) wait(s levelState, cost int64) time.Duration {
 	return b.leak.until(s.level-room, s.into)
 }
 
-func (b *bucket) charge(s levelState, cost int64, allow bool) (levelState, time.Duration) {
+func (b *leakyBucket) charge(s levelState, cost int64, allow bool) (levelState, time.Duration) {
 	if allow || b.all {
 		s.level = min(b.capacity, s.level+uint64(min(cost, b.burst))*b.per)
 	}
@@ -74,7 +69,7 @@ func (b *bucket) charge(s levelState, cost int64, allow bool) (levelState, time.
 }
 
 // amend changes the level, which may then be above the brim.
-func (b *bucket) amend(s levelState, units int64) levelState {
+func (b *leakyBucket) amend(s levelState, units int64) levelState {
 	if units < 0 {
 		s.level -= min(s.level, scaled(-units, b.per))
 	} else {
@@ -83,7 +78,7 @@ func (b *bucket) amend(s levelState, units int64) levelState {
 	return s
 }
 
-func (b *bucket) view(s levelState) (int64, time.Duration) {
+func (b *leakyBucket) view(s levelState) (int64, time.Duration) {
 	return int64((b.capacity - min(s.level, b.capacity)) / b.per), b.leak.until(s.level, s.into)
 }
 
@@ -96,13 +91,13 @@ func (b *bucket) view(s levelState) (int64, time.Duration) {
 // It is the meter with the backlog as its level, the request in service included. It makes what it admits
 // wait.
 type queue struct {
-	*bucket
+	*leakyBucket
 	undelayed uint64
 }
 
 func newQueue(p spec.Policy) queue {
 	p.Burst = p.Full()
-	return queue{newBucket(p), uint64(p.Undelayed) * uint64(p.Rate.Per)}
+	return queue{newLeakyBucket(p), uint64(p.Undelayed) * uint64(p.Rate.Per)}
 }
 
 func (q queue) charge(s levelState, cost int64, allow bool) (levelState, time.Duration) {
@@ -110,6 +105,6 @@ func (q queue) charge(s levelState, cost int64, allow bool) (levelState, time.Du
 	if allow && s.level > q.undelayed {
 		delay = q.leak.until(s.level-q.undelayed, s.into)
 	}
-	s, _ = q.bucket.charge(s, cost, allow)
+	s, _ = q.leakyBucket.charge(s, cost, allow)
 	return s, delay
 }
