@@ -395,10 +395,12 @@ func unescape(b []byte, mark string) []byte {
 	out := make([]byte, 0, len(b))
 	for i := 0; i < len(b); i++ {
 		j := i + len(mark)
-		if j+2 <= len(b) && string(b[i:j]) == mark && hex(b[j]) < 16 && hex(b[j+1]) < 16 {
-			out = append(out, hex(b[j])<<4|hex(b[j+1]))
-			i = j + 1
-			continue
+		if j+2 <= len(b) && string(b[i:j]) == mark {
+			if c, err := strconv.ParseUint(string(b[j:j+2]), 16, 8); err == nil {
+				out = append(out, byte(c))
+				i = j + 1
+				continue
+			}
 		}
 		if b[i] == '\\' && mark[0] == '\\' && i+1 < len(b) && (b[i+1] == '"' || b[i+1] == '\\') {
 			i++
@@ -406,17 +408,6 @@ func unescape(b []byte, mark string) []byte {
 		out = append(out, b[i])
 	}
 	return out
-}
-
-func hex(c byte) byte {
-	switch {
-	case c >= '0' && c <= '9':
-		return c - '0'
-	case c|0x20 >= 'a' && c|0x20 <= 'f':
-		return c | 0x20 - 'a' + 10
-	default:
-		return 16
-	}
 }
 
 // notation is how a server writes the values in its log format.

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -463,14 +464,14 @@ func statusOf(b []byte) (int, bool) {
 	if none(b) {
 		return 0, true
 	}
-	n, ok := number(b)
-	if !ok || len(b) > 3 {
+	if !digits(b) || len(b) > 3 {
 		return 0, false
 	}
+	n, err := strconv.Atoi(string(b))
 	if n < 100 {
 		n = 0
 	}
-	return n, true
+	return n, err == nil
 }
 
 // backwards is by how much the times of a log without zones may run backwards or leap. More than that is

@@ -403,15 +403,3 @@ func twice(t time.Time) (first, last time.Time) {
 	}
 	return first, last
 }
-
-// number reads a few digits.
-func number(b []byte) (int, bool) {
-	n := 0
-	for _, c := range b {
-		if c < '0' || c > '9' {
-			return 0, false
-		}
-		n = n*10 + int(c-'0')
-	}
-	return n, true
-}

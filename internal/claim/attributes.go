@@ -109,13 +109,9 @@ type sides struct{ plain, other []*timeline.Observation }
 // compare judges one attribute. asked: the requests reached the limiter, so that it could be shown.
 func (r *Recording) compare(x AttributeExpect,
 	control func(timeline.Attribute) string) (row result.Comparison, f *result.Finding, asked bool) {
+	a := x.Attribute.Row()
 	row = result.Comparison{Attribute: string(x.Attribute), Expected: string(x.Sharing), Observed: notShown,
-		Verdict: result.Inconclusive}
-	for _, a := range timeline.Attributes() {
-		if a.Attribute == x.Attribute {
-			row.Plain, row.Other = a.Plain, a.Other
-		}
-	}
+		Verdict: result.Inconclusive, Plain: a.Plain, Other: a.Other}
 	if row.Detail = x.Moot; row.Detail != "" {
 		return row, nil, false
 	}

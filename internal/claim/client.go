@@ -181,7 +181,7 @@ func ClientSummary(tl *timeline.Timeline, o ClientOptions) string {
 
 // request is one request of a client, with its tries in order of arrival.
 type request struct {
-	client, name string
+	client string
 	// by says what its tries have in common.
 	by string
 	// sure tells that all tries belong to one request. Otherwise a later one may be another request.
@@ -203,7 +203,7 @@ func requestsOf(tl *timeline.Timeline, same string) []request {
 		}
 		if !known {
 			n, at[key] = len(all), len(all)
-			all = append(all, request{client: o.Partition, name: name, by: by, sure: sure})
+			all = append(all, request{client: o.Partition, by: by, sure: sure})
 		}
 		all[n].tries = append(all[n].tries, o)
 	}

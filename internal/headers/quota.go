@@ -54,8 +54,6 @@ type Quota struct {
 	Dialect Dialect
 	// Name is the name of the policy; "" if the dialect has none.
 	Name string
-	// Key is the partition key (pk) as bytes; "" if none is stated.
-	Key string
 	// Limit and Remaining are in quota units, at least 0.
 	Limit, Remaining       int64
 	HasLimit, HasRemaining bool

@@ -169,7 +169,7 @@ func TestQuotas(t *testing.T) {
 		{"draft 8 with a key, two policies, one state",
 			[]string{`RateLimit: "burst";r=5;pk=:cHNsdW5r:`,
 				`RateLimit-Policy: "burst";q=10;w=1;qu="requests";pk=:cHNsdW5r:, "day";q=1000;w=86400`},
-			[]Quota{num(Quota{Dialect: Draft08, Name: "burst", Key: "pslunk", Window: time.Second}, 10, 5),
+			[]Quota{num(Quota{Dialect: Draft08, Name: "burst", Window: time.Second}, 10, 5),
 				num(named("day", 24*time.Hour), 1000, -1)}, nil},
 		{"the policy alone", []string{`RateLimit-Policy: "default";q=100`},
 			[]Quota{num(named("default", 0), 100, -1)}, nil},

@@ -155,7 +155,6 @@ func looksLikeDate(s string) bool { return strings.Count(s, ":") >= 2 }
 
 // Meaning is what a Retry-After value means to a client that receives it now.
 type Meaning struct {
-	RetryAfter RetryAfter
 	// Wait is how long the client ought to wait, at least 0. At is when it may come back, in UTC. The largest
 	// time.Duration stands for all longer waits.
 	Wait time.Duration
@@ -185,7 +184,7 @@ func Explain(value string, now time.Time) (Meaning, error) {
 	if err != nil {
 		return Meaning{}, err
 	}
-	m := Meaning{RetryAfter: ra, Wait: ra.Wait(now)}
+	m := Meaning{Wait: ra.Wait(now)}
 	m.At = now.Add(m.Wait).UTC()
 	if ra.IsDate {
 		m.At = ra.Date

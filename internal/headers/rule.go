@@ -123,18 +123,7 @@ type Problem struct {
 // Error returns `field: what: why (mend)`. The value is quoted, so that no control character gets out, and
 // cut after 80 bytes.
 func (p *Problem) Error() string {
-	var b strings.Builder
-	b.WriteString(p.Field)
-	b.WriteString(": ")
-	b.WriteString(text.Quote(p.Value))
-	b.WriteString(": ")
-	b.WriteString(p.Why)
-	if p.Mend != "" {
-		b.WriteString(" (")
-		b.WriteString(p.Mend)
-		b.WriteString(")")
-	}
-	return b.String()
+	return p.Field + ": " + text.NewProblem(text.Quote(p.Value), p.Why, p.Mend).Error()
 }
 
 // Problems returns the problem in the chain of err as a list of one; nil if there is none.

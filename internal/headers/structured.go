@@ -128,7 +128,7 @@ func (r *reader) policies(value string) []Quota {
 			q.Limit, q.HasLimit = r.atLeast0(RPQ, name, value, item.Params, "q", true)
 			q.Units = r.units(value, item.Params)
 		}
-		q.Key, _ = r.key(name, value, item.Params)
+		r.checkKey(name, value, item.Params)
 		if w, ok := r.atLeast0(RPW, name, value, item.Params, "w", false); ok {
 			switch {
 			case w == 0:
@@ -148,7 +148,7 @@ func (r *reader) states(value string) {
 	for _, item := range r.list(name, value) {
 		q := Quota{Dialect: Draft08, Name: r.name(name, value, item)}
 		q.Remaining, q.HasRemaining = r.atLeast0(RLR, name, value, item.Params, "r", true)
-		q.Key, _ = r.key(name, value, item.Params)
+		r.checkKey(name, value, item.Params)
 		if t, ok := r.atLeast0(RLT, name, value, item.Params, "t", false); ok {
 			if x, why := numericReset(strconv.FormatInt(t, 10)); why == "" {
 				r.setReset(&q, x)
@@ -212,17 +212,13 @@ func (r *reader) units(value string, p *httpsfv.Params) string {
 	return units
 }
 
-// key reads the partition key.
-func (r *reader) key(field, value string, p *httpsfv.Params) (string, bool) {
-	v, ok := get(p, "pk")
-	if !ok {
-		return "", false
+// checkKey checks the form of the partition key, if there is one.
+func (r *reader) checkKey(field, value string, p *httpsfv.Params) {
+	if v, ok := get(p, "pk"); ok {
+		if _, isBytes := v.([]byte); !isBytes {
+			r.bad(RPPK, field, value, "pk is a byte sequence", "write base64 between colons")
+		}
 	}
-	b, isBytes := v.([]byte)
-	if !isBytes {
-		r.bad(RPPK, field, value, "pk is a byte sequence", "write base64 between colons")
-	}
-	return string(b), isBytes
 }
 
 // isDraft07 tells whether a RateLimit value is the dictionary of draft 07.

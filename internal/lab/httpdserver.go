@@ -130,7 +130,6 @@ type LinesKey struct{}
 // keepingListener is a listener whose connections keep what they read.
 type keepingListener struct{ net.Listener }
 
-// Accept waits for the next connection.
 func (l keepingListener) Accept() (net.Conn, error) {
 	c, err := l.Listener.Accept()
 	if err != nil {
@@ -146,7 +145,6 @@ type kept struct {
 	read []byte
 }
 
-// Read reads from the connection.
 func (c *kept) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.mu.Lock()
@@ -212,10 +210,8 @@ type unwritten struct {
 	status int
 }
 
-// WriteHeader keeps the status.
 func (u *unwritten) WriteHeader(status int) { u.status = status }
 
-// Write drops the body.
 func (u *unwritten) Write(p []byte) (int, error) { return len(p), nil }
 
 // retryInfo returns a google.rpc.Status with a google.rpc.RetryInfo, in the wire format of protocol buffers.

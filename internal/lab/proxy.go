@@ -233,7 +233,6 @@ func cachedBy(o *ProxyOptions, h http.Handler) http.Handler {
 	return &cache{inner: h, ttl: o.Cache, now: o.Now, silent: o.Silent, kept: map[string]*keptAnswer{}}
 }
 
-// ServeHTTP answers from the cache, or asks the inner handler and keeps its answer.
 func (c *cache) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet {
 		c.inner.ServeHTTP(w, r)
@@ -265,13 +264,10 @@ func (c *cache) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(k.body.Bytes()) // a client that left has no one to tell
 }
 
-// Header, WriteHeader and Write take the answer of the origin.
 func (k *keptAnswer) Header() http.Header { return k.header }
 
-// WriteHeader keeps the status.
 func (k *keptAnswer) WriteHeader(status int) { k.status = status }
 
-// Write keeps a part of the body.
 func (k *keptAnswer) Write(b []byte) (int, error) { return k.body.Write(b) }
 
 // strip returns the options hook that drops more fields.

@@ -172,7 +172,6 @@ type overheard struct {
 	admission bool
 }
 
-// WriteHeader notes the status, and when it was known.
 func (x *overheard) WriteHeader(status int) {
 	if x.status == 0 {
 		x.status, x.at = status, time.Now()
@@ -180,7 +179,6 @@ func (x *overheard) WriteHeader(status int) {
 	x.ResponseWriter.WriteHeader(status)
 }
 
-// Write notes whether the body is that of an admission.
 func (x *overheard) Write(b []byte) (int, error) {
 	x.admission = x.admission || string(b) == okBody
 	return x.ResponseWriter.Write(b)

@@ -28,7 +28,6 @@ type RedisClient = redis.UniversalClient
 // follows a redirection to another node of a cluster, where it has not run yet.
 type once struct{ *redis.Cmd }
 
-// NoRetry tells the client library not to retry.
 func (once) NoRetry() bool { return true }
 
 // RedisScript returns a function that runs a script once and returns its numbers. words are KEYS, of which
@@ -107,7 +106,6 @@ func mend(err error) string {
 // silent keeps the client library from writing to standard error.
 type silent struct{ *log.Logger }
 
-// Printf drops a line.
 func (silent) Printf(context.Context, string, ...any) {}
 
 // poolSize is the most connections to one server.

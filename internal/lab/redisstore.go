@@ -62,7 +62,6 @@ func (s *store) Decider(limit spec.Limit) (Decider, error) {
 	}, nil
 }
 
-// Close closes the connections, and an embedded server.
 func (s *store) Close() error {
 	err := s.client.Close()
 	s.stop()

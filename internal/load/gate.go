@@ -79,7 +79,7 @@ func (g *gate) prepare(opens time.Duration) runner {
 		g.arm(0)
 		g.p.r.pause(g.p.r.clock.Now() + settle)
 	}
-	return g
+	return g.run
 }
 
 func (g *gate) run(begin time.Duration) time.Duration {

@@ -31,9 +31,7 @@ type phase struct {
 }
 
 // runner runs a prepared phase from begin on and returns when it ended. It completes no request before begin.
-type runner interface {
-	run(begin time.Duration) (end time.Duration)
-}
+type runner func(begin time.Duration) (end time.Duration)
 
 // settle is the time in which a target takes in the withheld requests of a gate before the gate opens.
 const settle = 20 * time.Millisecond
@@ -63,7 +61,7 @@ func (r *recorder) runAll() {
 			return
 		}
 		if p.Shape != timeline.Silence {
-			begin = run.run(begin)
+			begin = run(begin)
 			r.giveUp(r.phases[i])
 			continue
 		}
@@ -106,32 +104,25 @@ func (r *recorder) prepare(plan *timeline.Phase, begin time.Duration) runner {
 		}
 		return p.prepareOpen()
 	case timeline.Closed, timeline.HonorRetryAfter, timeline.Backoff:
-		return newCrowd(p)
+		return newCrowd(p).run
 	case timeline.Boundary:
 		p.fix()
-		return newAim(p)
+		return newAim(p).run
 	case timeline.Hook:
-		return event{p}
+		return p.happen
 	default:
-		return silence{}
+		return func(begin time.Duration) time.Duration { return begin } // runAll waits for its end
 	}
 }
 
-// silence is a phase that sends nothing; runAll waits for its end.
-type silence struct{}
-
-func (silence) run(begin time.Duration) time.Duration { return begin }
-
-// event is a phase in which something happens to the target.
-type event struct{ p *phase }
-
-func (e event) run(begin time.Duration) time.Duration {
-	r := e.p.r
+// happen is the runner of a phase in which something happens to the target.
+func (p *phase) happen(begin time.Duration) time.Duration {
+	r := p.r
 	if !r.pause(begin) {
 		return r.clock.Now()
 	}
-	if err := r.o.Do(r.net.Sending(), e.p.plan.Event); err != nil && r.net.Sending().Err() == nil {
-		r.net.Halt("stopped: " + e.p.plan.Name + ": " + transport.CausePlain(err))
+	if err := r.o.Do(r.net.Sending(), p.plan.Event); err != nil && r.net.Sending().Err() == nil {
+		r.net.Halt("stopped: " + p.plan.Name + ": " + transport.CausePlain(err))
 	}
 	return r.clock.Now()
 }
@@ -194,9 +185,6 @@ func (r *recorder) late(d time.Duration) {
 	}
 }
 
-// open runs the planned arrivals of an open-loop phase, each at its time.
-type open struct{ p *phase }
-
 // ahead is the expected service time of a request, from which the number of connections before a phase
 // follows.
 const ahead = 5 * time.Millisecond
@@ -207,7 +195,7 @@ func (p *phase) prepareOpen() runner {
 	if p.plan.Request.Fresh { // it is known now how long before its request each connection is to be opened
 		p.r.net.Lean(p.want(counts, max(ahead, p.r.net.MeanOpening())), true)
 	}
-	return open{p}
+	return p.open
 }
 
 // counts returns how many requests of the plan each pool sends.
@@ -235,10 +223,11 @@ func (p *phase) want(counts map[*transport.Pool]int, each time.Duration) map[*tr
 	return want
 }
 
-func (o open) run(begin time.Duration) time.Duration {
-	p, r := o.p, o.p.r
+// open is the runner of an open-loop phase. It sends the planned arrivals, each at its time.
+func (p *phase) open(begin time.Duration) time.Duration {
+	r := p.r
 	p.add(1)
-	pacer, done := o.pacer()
+	pacer, done := p.pacer()
 	due := begin // the time that the plan calls 0
 	for i := range p.plan.Count() {
 		s := p.shot(i)
@@ -265,10 +254,10 @@ func (o open) run(begin time.Duration) time.Duration {
 const frequent = 250 * time.Microsecond
 
 // pacer returns how the sender waits between two requests, and what it calls after the last one.
-func (o open) pacer() (p transport.Pacer, done func()) {
-	r, n := o.p.r, o.p.plan.Count()
+func (p *phase) pacer() (_ transport.Pacer, done func()) {
+	r, n := p.r, p.plan.Count()
 	from := r.net.Reader()
-	if from == nil || r.o.Next != nil || n == 0 || o.p.span()/time.Duration(n) > frequent {
+	if from == nil || r.o.Next != nil || n == 0 || p.span()/time.Duration(n) > frequent {
 		return r.o.Pacer, func() {}
 	}
 	return transport.ReadingPacer(r.o.Pacer, from)

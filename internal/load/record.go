@@ -229,7 +229,6 @@ func (r *recorder) News() (spreads []timeline.Spread, stalls []timeline.Stall, n
 	return r.spreads, r.stalls.All(), r.net.Notes()
 }
 
-// Halt ends the sending, and adds a sentence to the header of the timeline.
 func (r *recorder) Halt(why string) { r.net.Halt(why) }
 
 // progressEvery is the time between two reports of progress.

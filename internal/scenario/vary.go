@@ -103,7 +103,7 @@ func (s *draft) moot(p *Phase) string {
 		if !s.Partition.Named() || a == timeline.KeyTwice && s.Partition.Kind == ByPath {
 			return "clients do not name themselves"
 		}
-	case s.Partition.Kind == ByHeader && slices.ContainsFunc(a.Fields(), func(f [2]string) bool {
+	case s.Partition.Kind == ByHeader && slices.ContainsFunc(a.Row().Fields, func(f [2]string) bool {
 		return strings.EqualFold(f[0], s.Partition.Name)
 	}):
 		return "clients are told apart by it"

@@ -153,14 +153,12 @@ var attributes = []AttributeRow{
 	{WordCost, "none", "X-Cost: NaN", nil},
 }
 
-// Fields returns the header fields of the requests that differ in the attribute, as in AttributeRow.
-func (a Attribute) Fields() [][2]string {
-	for _, row := range attributes {
-		if row.Attribute == a {
-			return row.Fields
-		}
+// Row says how the requests of the two sides differ in the attribute. It is zero if there is none such.
+func (a Attribute) Row() (row AttributeRow) {
+	if i := slices.IndexFunc(attributes, func(r AttributeRow) bool { return r.Attribute == a }); i >= 0 {
+		row = attributes[i]
 	}
-	return nil
+	return row
 }
 
 // IsPath tells whether the attribute is a spelling of the path.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -383,9 +384,9 @@ func respell(s timeline.Spelling, path, query string) (string, string) {
 	case timeline.Trailing:
 		path += "/"
 	case timeline.Upper:
-		path = upper(path)
+		path = lettered(path, strings.ToUpper)
 	case timeline.Encoded:
-		path = encode(path)
+		path = lettered(path, func(letter string) string { return fmt.Sprintf("%%%02X", letter[0]) })
 	case timeline.Queried:
 		if query != "" {
 			query += "&"
@@ -395,38 +396,17 @@ func respell(s timeline.Spelling, path, query string) (string, string) {
 	return path, query
 }
 
-// upper returns path with its letters in upper case, except in percent-encodings.
-func upper(path string) string {
-	return encoded(path, func(b []byte, c byte) []byte {
-		if c >= 'a' && c <= 'z' {
-			c -= 'a' - 'A'
-		}
-		return append(b, c)
-	})
-}
+// letters finds the letters of a path, and whole percent-encodings, which stay as they are.
+var letters = regexp.MustCompile(`%..|[A-Za-z]`)
 
-// encode returns path with its letters percent-encoded.
-func encode(path string) string {
-	return encoded(path, func(b []byte, c byte) []byte {
-		if c|0x20 >= 'a' && c|0x20 <= 'z' {
-			return fmt.Appendf(b, "%%%02X", c)
+// lettered returns path with each letter replaced.
+func lettered(path string, put func(letter string) string) string {
+	return letters.ReplaceAllStringFunc(path, func(s string) string {
+		if s[0] == '%' {
+			return s
 		}
-		return append(b, c)
+		return put(s)
 	})
-}
-
-// encoded returns path with each byte outside of a percent-encoding replaced.
-func encoded(path string, put func(b []byte, c byte) []byte) string {
-	var b []byte
-	for i := 0; i < len(path); i++ {
-		if path[i] == '%' && i+2 < len(path) {
-			b = append(b, path[i:i+3]...)
-			i += 2
-			continue
-		}
-		b = put(b, path[i])
-	}
-	return string(b)
 }
 
 // checkMethod tells whether a method can be sent; "" is the usual one.

@@ -253,16 +253,11 @@ func onlyHTTP1(a timeline.Attribute) bool {
 func (v variation) is(a timeline.Attribute) bool { return timeline.Attribute(v) == a }
 
 func (v variation) method(method string) string {
-	switch timeline.Attribute(v) {
-	case timeline.MethodHead:
-		return http.MethodHead
-	case timeline.MethodPost:
-		return http.MethodPost
-	case timeline.MethodOptions:
-		return http.MethodOptions
-	default:
-		return method
+	switch a := timeline.Attribute(v); a {
+	case timeline.MethodHead, timeline.MethodPost, timeline.MethodOptions:
+		return a.Row().Other
 	}
+	return method
 }
 
 // path returns a path and a query as they are sent.
@@ -283,7 +278,7 @@ func (v variation) path(path, query string) (string, string) {
 
 // header returns the fields of a request to u, which has all of these.
 func (v variation) header(all http.Header, u *url.URL) http.Header {
-	fields := timeline.Attribute(v).Fields()
+	fields := timeline.Attribute(v).Row().Fields
 	if fields == nil {
 		return all
 	}
@@ -327,15 +322,8 @@ func (v variation) key(key string) string {
 
 // cost returns what a request of n units states as its cost. Empty: nothing, which is one unit.
 func (v variation) cost(n int64) string {
-	switch timeline.Attribute(v) {
-	case timeline.ZeroCost:
-		return "0"
-	case timeline.NegativeCost:
-		return "-1"
-	case timeline.HugeCost:
-		return "18446744073709551615" // 2^64 - 1
-	case timeline.WordCost:
-		return "NaN"
+	if a := timeline.Attribute(v); a.IsCost() {
+		return strings.TrimPrefix(a.Row().Other, "X-Cost: ")
 	}
 	if n > 1 {
 		return strconv.FormatInt(n, 10)

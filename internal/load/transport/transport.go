@@ -94,7 +94,6 @@ func (e *ending) Sending() context.Context { return e.sending }
 // Done returns a channel that is closed when everything stops: aborted, or given up by the caller.
 func (e *ending) Done() <-chan struct{} { return e.ctx.Done() }
 
-// Halted tells whether nothing more is to be sent.
 func (e *ending) Halted() bool { return e.halted.Load() }
 
 // Halt ends the sending. Requests in flight are waited for. The note says why; only the first note is kept.
@@ -206,7 +205,6 @@ func (t *tallies) Astray() bool {
 		n == t.counts[timeline.Unknown].Load()
 }
 
-// Opened returns how many connections were ever opened.
 func (t *tallies) Opened() int { return int(t.opened.Load()) }
 
 // MeanOpening is how long it took on average to open a connection. It is 0 if none was opened yet.
