@@ -238,9 +238,7 @@ type question struct {
 }
 
 func (q *question) Ended(_ *transport.Shot, c *transport.Conn) {
-	if c != nil {
-		q.p.r.net.Release(c)
-	}
+	q.p.r.net.Release(c)
 	q.p.done()
 	close(q.over)
 }

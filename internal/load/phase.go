@@ -167,9 +167,7 @@ func (p *phase) Ended(s *transport.Shot, c *transport.Conn) {
 	if !s.Gated() {
 		p.r.late(s.Obs.Sent - s.Obs.At)
 	}
-	if c != nil {
-		p.r.net.Release(c)
-	}
+	p.r.net.Release(c)
 	p.done()
 }
 

@@ -2,7 +2,6 @@ package transport
 
 import (
 	"cmp"
-	"container/heap"
 	"context"
 	"os"
 	"runtime/debug"
@@ -220,9 +219,24 @@ func (u Usage) Until(later Usage, wall time.Duration) timeline.Audit {
 
 // lateness is how late the requests of a phase were sent.
 type lateness struct {
-	n     int
-	span  timeline.Stall
-	worst largest
+	n    int
+	span timeline.Stall
+	// worst are the largest, and some more that are not yet left out.
+	worst []time.Duration
+}
+
+// add notes a request. It keeps the largest, at least as many as most.
+func (l *lateness) add(d time.Duration, most int) {
+	l.n++
+	if l.worst = append(l.worst, d); len(l.worst) >= 4*most {
+		l.cut(most)
+	}
+}
+
+// cut leaves the largest, the largest first.
+func (l *lateness) cut(most int) {
+	slices.SortFunc(l.worst, func(a, b time.Duration) int { return cmp.Compare(b, a) })
+	l.worst = l.worst[:min(most, len(l.worst))]
 }
 
 // KeptPlan returns how well the plan of each phase was kept, in the order of s. Phases without requests are
@@ -240,8 +254,7 @@ func KeptPlan(s *timeline.Schedule, tl *timeline.Timeline, missing map[string]in
 				late[o.Phase] = l
 			}
 		}
-		l.n++
-		l.worst.add(max(0, o.Sent-o.At), most)
+		l.add(max(0, o.Sent-o.At), most)
 		l.span = timeline.Stall{From: min(l.span.From, o.At), To: max(l.span.To, o.Sent, o.FirstByte)}
 	}
 	for i := range s.Phases {
@@ -255,7 +268,7 @@ func KeptPlan(s *timeline.Schedule, tl *timeline.Timeline, missing map[string]in
 		}
 		k := timeline.Kept{Phase: p.Name, Sent: l.n, Unsent: missing[p.Name], ReadLag: lag.Of(p.Name)}
 		if l.n > 0 {
-			slices.SortFunc(l.worst, func(a, b time.Duration) int { return cmp.Compare(b, a) })
+			l.cut(most)
 			k.LateP99, k.LateMax = l.worst[l.n/100], l.worst[0]
 		}
 		for _, x := range tl.Header.Stalls {
@@ -264,23 +277,4 @@ func KeptPlan(s *timeline.Schedule, tl *timeline.Timeline, missing map[string]in
 		out = append(out, k)
 	}
 	return out
-}
-
-// largest are the largest of many times: a heap with the smallest of them on top.
-type largest []time.Duration
-
-func (h largest) Len() int           { return len(h) }
-func (h largest) Less(i, j int) bool { return h[i] < h[j] }
-func (h largest) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *largest) Push(x any)        { *h = append(*h, x.(time.Duration)) }
-func (h *largest) Pop() any          { panic("audit: the largest times are not taken out") }
-
-// add keeps d if it is among the largest so far, up to `most` of them.
-func (h *largest) add(d time.Duration, most int) {
-	if len(*h) < most {
-		heap.Push(h, d)
-	} else if d > (*h)[0] {
-		(*h)[0] = d
-		heap.Fix(h, 0)
-	}
 }

@@ -5,6 +5,7 @@ package transport
 import (
 	"errors"
 	"net"
+	"runtime"
 	"time"
 )
 
@@ -49,3 +50,13 @@ func (*LoopConn) Begin() error { return errors.ErrUnsupported }
 
 // Leave fails.
 func (*LoopConn) Leave() (net.Conn, error) { return nil, errors.ErrUnsupported }
+
+func (precise) Enter() func() {
+	runtime.LockOSThread()
+	return runtime.UnlockOSThread
+}
+
+// nap sleeps with the timers of the runtime, which are about a millisecond late.
+func nap(d time.Duration) { time.Sleep(d) }
+
+func yield() {}

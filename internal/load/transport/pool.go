@@ -142,9 +142,12 @@ func (t *Transport) take(p *Pool) *Conn {
 	return nil
 }
 
-// Release gives back a connection that is ready for another request. The goroutine that last used it calls
-// it.
+// Release gives back a connection that is ready for another request, if there is one. The goroutine that last
+// used it calls it.
 func (t *Transport) Release(c *Conn) {
+	if c == nil {
+		return
+	}
 	p := c.pool
 	t.mu.Lock()
 	if c.dead {
