@@ -55,10 +55,10 @@ type PresetKey struct {
 }
 
 // productText has the products, by kind: servers, gateways of language models, services, and packages of
-// Node.js, Go and other languages. A line "key FORM: READER" is a word of the configuration, and says
-// whether it is needed, may be bare, or has a default or another name. In a line "spec", {a} is the number of
-// a word, and {a per b} that number in the time of another. A rate has both. A product without that line has
-// a formula.
+// Node.js, Go and other languages. An entry begins with the names of one and its title, and has an example of
+// a configuration. A line "key FORM: READER" is a word of the configuration, and says whether it is needed,
+// may be bare, or has a default or another name. In a line "spec", {a} is the number of a word, and {a per b}
+// that number in the time of another. A rate has both. A product without that line has a formula.
 //
 //go:embed products.txt
 var productText string
@@ -73,9 +73,10 @@ var Products = sync.OnceValue(func() (all []Product) {
 })
 
 func productOf(e text.Entry) Product {
-	name, title, _ := strings.Cut(e.Name, ": ")
-	p := Product{Name: name, Also: strings.Fields(e.Get("also")), Title: title, Example: e.Get("example"),
-		Spec: formulas[name], Differs: e.Get("differs"), Source: e.Get("source"), Tested: e.Get("tested")}
+	heading, title, _ := strings.Cut(e.Name, ": ")
+	names := strings.Split(heading, ", ")
+	p := Product{Name: names[0], Also: names[1:], Title: title, Example: e.Get("example"),
+		Spec: formulas[names[0]], Differs: e.Get("differs"), Source: e.Get("source"), Tested: e.Get("tested")}
 	if form := e.Get("spec"); form != "" {
 		p.Spec = func(w *PresetWords) string { return w.fill(form) }
 	}
