@@ -1,7 +1,7 @@
 package reference
 
 import (
-	"container/heap"
+	"cmp"
 	"math/rand/v2"
 	"slices"
 	"strconv"
@@ -162,30 +162,22 @@ type client struct {
 	failures  int
 }
 
-// simulateQueue is a heap of clients, ordered by when they send next, then by number.
-type simulateQueue []*client
-
-func (q simulateQueue) Len() int { return len(q) }
-func (q simulateQueue) Less(i, j int) bool {
-	return q[i].due < q[j].due || q[i].due == q[j].due && q[i].number < q[j].number
-}
-func (q simulateQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
-func (q *simulateQueue) Push(x any)   { *q = append(*q, x.(*client)) }
-func (q *simulateQueue) Pop() any {
-	last := (*q)[len(*q)-1]
-	*q = (*q)[:len(*q)-1]
-	return last
+// sooner orders clients by when they send next, then by number.
+func sooner(a, b *client) int {
+	return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.number, b.number))
 }
 
 // clients plays a phase whose clients react to the target, and returns when its last answer came.
 func (p *player) clients(ph *timeline.Phase) (last time.Duration) {
-	var q simulateQueue
+	var waiting []*client // in their order
 	for i := range ph.Clients {
-		heap.Push(&q, &client{partition: ph.Partitions[i%len(ph.Partitions)], due: p.now, number: i})
+		c := &client{partition: ph.Partitions[i%len(ph.Partitions)], due: p.now, number: i}
+		waiting = append(waiting, c)
 	}
 	r := newRetries(ph)
-	for n := 0; len(q) > 0 && (ph.Requests == 0 || n < ph.Requests); n++ {
-		c := heap.Pop(&q).(*client)
+	for n := 0; len(waiting) > 0 && (ph.Requests == 0 || n < ph.Requests); n++ {
+		c := waiting[0]
+		waiting = waiting[1:]
 		if ph.Duration > 0 && c.due >= p.now+ph.Duration || p.err != nil {
 			break
 		}
@@ -201,7 +193,8 @@ func (p *player) clients(ph *timeline.Phase) (last time.Duration) {
 		}
 		if more {
 			c.due = o.FirstByte + wait
-			heap.Push(&q, c)
+			at, _ := slices.BinarySearchFunc(waiting, c, sooner)
+			waiting = slices.Insert(waiting, at, c)
 		}
 	}
 	return last
