@@ -189,23 +189,28 @@ func (d *drawing) cumulative(id string, f frame, c clock, v *view) {
 	d.yAxis(f, y, 5)
 	d.clip(id, f)
 	d.boundaries(f, x, c, v.windows)
-	var line, area steps
-	area.to(f.x, f.y+f.h)
-	sum := 0.0
-	for _, p := range decimate(within(stairs(v.all), c), x, c) {
-		sum = p.v
-		line.to(x.at(c.of(p.t)), y.at(p.v))
-		area.to(x.at(c.of(p.t)), y.at(p.v))
-	}
-	line.to(f.x+f.w, y.at(sum))
-	area.to(f.x+f.w, y.at(sum))
-	area.to(f.x+f.w, f.y+f.h)
-	d.path("aarea", area.String(), "")
-	d.path("aline", line.String(), "")
+	points := decimate(within(stairs(v.all), c), x, c)
+	d.filled(f, x, y, c, append(points, point{c.end, points[len(points)-1].v}))
 	d.path("envelope", envelopePath(v.s, from, c, x, y), "at most possible")
 	d.witnesses(f, x, c, v.found)
 	d.unclip()
 	d.xAxis(f, x, int(f.w/90), c.unit)
+}
+
+// filled draws a line with the area below it, and returns the path of the area.
+func (d *drawing) filled(f frame, x, y scale, c clock, points []point) string {
+	var area, line steps
+	area.to(f.x, f.y+f.h)
+	end := f.x
+	for _, p := range points {
+		end = x.at(c.of(p.t))
+		area.to(end, y.at(p.v))
+		line.to(end, y.at(p.v))
+	}
+	area.to(end, f.y+f.h)
+	d.path("aarea", area.String(), "")
+	d.path("aline", line.String(), "")
+	return area.String()
 }
 
 // envelopePath samples the most possible units once in each column, and draws them as stairs.
@@ -286,22 +291,12 @@ func (d *drawing) inUse(id string, f frame, c clock, v *view) {
 	d.denials(frame{f.x, f.y - 13, f.w, 7}, x, c, v.part.Observations)
 	d.clip(id, f)
 	d.boundaries(f, x, c, v.windows)
-	var area, line steps
-	area.to(f.x, f.y+f.h)
-	end := f.x
-	for _, p := range decimate(within(use.points, c), x, c) {
-		end = x.at(c.of(p.t))
-		area.to(end, y.at(p.v))
-		line.to(end, y.at(p.v))
-	}
-	area.to(end, f.y+f.h)
-	d.path("aarea", area.String(), "")
-	d.path("aline", line.String(), "")
+	area := d.filled(f, x, y, c, decimate(within(use.points, c), x, c))
 	d.witnesses(f, x, c, v.found)
 	d.unclip()
 	d.bound(f, y, use)
 	d.clip(id+"o", frame{f.x, f.y, f.w, y.at(use.most) - f.y})
-	d.path("over", area.String(), "too many admitted")
+	d.path("over", area, "too many admitted")
 	d.unclip()
 	if len(use.points) == 0 {
 		d.text("tick", f.x+f.w/2, f.y+f.h/2, "middle", "nothing was admitted")
