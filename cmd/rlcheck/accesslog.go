@@ -228,8 +228,7 @@ func (f *checkFlags) outcome(byItself func(int) timeline.Outcome) (func(int) tim
 // zones are multiples of a quarter of an hour.
 func anyZone(limit spec.Limit) bool {
 	return !slices.ContainsFunc(limit, func(p spec.Policy) bool {
-		return p.Windowed() &&
-			15*time.Minute%p.Rate.Per != 0
+		return p.Windowed() && 15*time.Minute%p.Rate.Per != 0
 	})
 }
 
