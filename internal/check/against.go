@@ -4,9 +4,7 @@ import (
 	"cmp"
 	"slices"
 	"sort"
-	"strings"
 	"time"
-	"unicode"
 
 	"github.com/rlcheck/rlcheck/internal/check/history"
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -21,13 +19,11 @@ import (
 // be refuted.
 
 // miscount is a wrong way to count. cost returns what an answer is then counted. dearest is the most that any
-// answer cost. nil: the answers are counted right. policy edits the limit. client returns for whom the
-// requests of a client are counted. nil: for itself.
+// answer cost. nil: the answers are counted right. policy edits the limit.
 type miscount struct {
 	what   string
 	cost   func(told, dearest int64, p spec.Policy) int64
 	policy func(spec.Policy) spec.Policy
-	client func(name string) string
 }
 
 // miscounts are the wrong ways of timeline.Terms.Against, by the names of the faults that have them.
@@ -68,18 +64,6 @@ var miscounts = map[string]miscount{
 		}},
 	"reserve-unchecked": {what: "reserves nothing",
 		policy: func(p spec.Policy) spec.Policy { p.Reserve = 0; return p }},
-	"keys-shared": {what: "takes all clients for one", client: func(string) string { return "" }},
-	"truncated-key": {what: "takes the first 64 bytes of a key for the client",
-		client: func(name string) string { return name[:min(64, len(name))] }},
-	"letters-dropped": {what: "drops the letters of a key that are not ASCII",
-		client: func(name string) string {
-			return strings.Map(func(r rune) rune {
-				if r > unicode.MaxASCII {
-					return -1
-				}
-				return r
-			}, name)
-		}},
 }
 
 // Tells tells whether a name of timeline.Terms.Against is known: that of a wrong way to count, or of a defect
@@ -171,20 +155,19 @@ func (c *Case) tellApart(partitions []result.PartitionVerdict, b excerpts) {
 	if len(partitions) == 0 {
 		return
 	}
-	type told struct {
+	type question struct {
 		what      string
 		by        int // a partition, whether it tells or not
 		can, does bool
 	}
 	names := c.Rec.Header.Judged.Against
-	all := make([]told, len(names))
+	all := make([]question, len(names))
 	Each(len(names), func(i int) {
+		d, known := wrong.Find(names[i])
 		x := &all[i]
-		if m := miscounts[names[i]]; m.client != nil {
-			x.what = m.what
-			x.by, x.can, x.does = c.lump(m.client, partitions, b)
-		} else if d, ok := wrong.Find(names[i]); ok {
-			x.what = d.Sentence
+		if x.what = d.Sentence; d.Client != nil {
+			x.by, x.can, x.does = c.lump(d.Client, partitions, b)
+		} else if known {
 			x.by, x.can, x.does = c.replay(d, b)
 		}
 	})

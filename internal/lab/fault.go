@@ -151,8 +151,12 @@ var faults = sync.OnceValue(func() []Fault {
 		f.Sentence, f.Class, f.Citation = e.Get("text"), class, e.Get("seen")
 	}
 	for _, d := range wrong.Defects() {
-		all = append(all, Fault{Name: d.Name, Sentence: d.Sentence, Class: d.Class, Citation: d.Citation,
-			Promise: d.Promise, fits: d.Fits, policy: d.Policy, limiter: d.Limiter})
+		f := Fault{Name: d.Name, Sentence: d.Sentence, Class: d.Class, Citation: d.Citation,
+			Promise: d.Promise, fits: d.Fits, policy: d.Policy, limiter: d.Limiter}
+		if d.Client != nil {
+			f.key = func(_ *http.Request, key string) string { return d.Client(key) }
+		}
+		all = append(all, f)
 	}
 	slices.SortFunc(all, func(a, b Fault) int { return strings.Compare(a.Name, b.Name) })
 	return all

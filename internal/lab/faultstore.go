@@ -10,7 +10,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -40,21 +39,9 @@ var keyFaults = []Fault{
 	{Name: "key-by-query",
 		key: func(r *http.Request, key string) string { return key + " ?" + r.URL.RawQuery }},
 	{Name: "key-by-method", key: func(r *http.Request, key string) string { return key + " " + r.Method }},
-	{Name: "keys-shared", fits: wrong.StartsWithSome,
-		key: func(r *http.Request, _ string) string { return addressKey(r) }},
-	{Name: "truncated-key",
-		key: func(_ *http.Request, key string) string { return key[:min(len(key), 64)] }},
 	{Name: "long-key-unlimited", unlimited: func(t *Target, r *http.Request) bool {
 		key, _ := t.named(r)
 		return len(key) > 250
-	}},
-	{Name: "letters-dropped", key: func(_ *http.Request, key string) string {
-		return strings.Map(func(r rune) rune {
-			if r > unicode.MaxASCII {
-				return -1
-			}
-			return r
-		}, key)
 	}},
 	{Name: "empty-key-unlimited", unlimited: func(t *Target, r *http.Request) bool {
 		key, ok := t.named(r)

@@ -72,8 +72,8 @@ type AttributeRow struct {
 // inventedAddress is an address that belongs to nobody (RFC 2544 section 7).
 const inventedAddress = "198.18.0.1"
 
-// told returns the fields by which proxies tell the address of a client.
-func told(address string) (out [][2]string) {
+// addressFields returns the fields by which proxies tell the address of a client.
+func addressFields(address string) (out [][2]string) {
 	for _, name := range []string{"X-Real-Ip", "X-Client-Ip", "True-Client-Ip", "Cf-Connecting-Ip",
 		"X-Envoy-External-Address", "Fastly-Client-Ip", "Fly-Client-Ip", "X-Azure-Clientip",
 		"X-Cluster-Client-Ip", "X-Originating-Ip", "X-Remote-Addr", "X-Remote-Ip"} {
@@ -126,8 +126,8 @@ var attributes = []AttributeRow{
 	{KeyTwice, "X-Key: key", "the same two times", nil},
 	{ForwardedFor, "none", "X-Forwarded-For: ADDRESS", field("X-Forwarded-For", inventedAddress)},
 	{Forwarded, "none", "Forwarded: for=ADDRESS", field("Forwarded", "for="+inventedAddress)},
-	{RealIP, "none", "X-Real-IP and such", told(inventedAddress)},
-	{Loopback, "none", "X-Forwarded-For: 127.0.0.1 and such", slices.Concat(told("127.0.0.1"),
+	{RealIP, "none", "X-Real-IP and such", addressFields(inventedAddress)},
+	{Loopback, "none", "X-Forwarded-For: 127.0.0.1 and such", slices.Concat(addressFields("127.0.0.1"),
 		field("X-Forwarded-For", "127.0.0.1"), field("Forwarded", "for=127.0.0.1"))},
 	{HTTPVersion, "HTTP/1.1", "HTTP/1.0", nil},
 	{OneConnection, "connection 1", "connection 1", nil},

@@ -82,8 +82,8 @@ func breaks(s *scenario.Scenario, tl *timeline.Timeline) (out []timeline.Break) 
 func claimed(s *scenario.Scenario, tl *timeline.Timeline) []string {
 	measured := []string{"burst-off-by-one", "burst-one-less", "refill-too-fast", "refill-too-slow"}
 	return slices.DeleteFunc(slices.Clone(s.Catches), func(name string) bool {
-		_, defect := wrong.Find(name)
-		return !check.Tells(name) || defect && (s.Unfit != "" || tl.Header.CompleteFrom != 0 ||
-			slices.Contains(measured, name))
+		d, defect := wrong.Find(name)
+		return !check.Tells(name) || defect && d.Client == nil &&
+			(s.Unfit != "" || tl.Header.CompleteFrom != 0 || slices.Contains(measured, name))
 	})
 }

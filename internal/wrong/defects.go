@@ -1,7 +1,9 @@
 package wrong
 
 import (
+	"strings"
 	"time"
+	"unicode"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
@@ -101,4 +103,18 @@ func WindowOf(p spec.Policy) time.Duration {
 		return p.Rate.Per
 	}
 	return p.Recovery()
+}
+
+// mixUps take several clients for one.
+var mixUps = []Defect{
+	{Name: "keys-shared", Fits: StartsWithSome, Client: func(string) string { return "" }},
+	{Name: "truncated-key", Client: func(name string) string { return name[:min(64, len(name))] }},
+	{Name: "letters-dropped", Client: func(name string) string {
+		return strings.Map(func(r rune) rune {
+			if r > unicode.MaxASCII {
+				return -1
+			}
+			return r
+		}, name)
+	}},
 }

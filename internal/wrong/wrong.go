@@ -30,6 +30,8 @@ type Defect struct {
 	Policy func(spec.Policy) spec.Policy
 	// Limiter replaces or wraps the limiter.
 	Limiter func(reference.Limiter, spec.Limit) reference.Limiter
+	// Client returns for whom the requests of a client are counted, by its name.
+	Client func(name string) string
 }
 
 // defectsText has the class of each defect, behind its name, what a limiter with it does (text), and where it
@@ -40,7 +42,7 @@ var defectsText string
 
 // Defects are all defects, in no order.
 var Defects = sync.OnceValue(func() []Defect {
-	all := slices.Concat(policies, limiters)
+	all := slices.Concat(policies, limiters, mixUps)
 	for _, e := range text.Entries(defectsText) {
 		name, class, _ := strings.Cut(e.Name, " ")
 		d := &all[slices.IndexFunc(all, func(d Defect) bool { return d.Name == name })]
