@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/scenario"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -46,6 +47,40 @@ func TestRightHandlersPass(t *testing.T) {
 		}
 		if all[0].id != "race" || all[0].verdict != passed {
 			t.Errorf("%s: got %v, want a race first", name, all[0])
+		}
+	}
+}
+
+// TestAllScenariosPassARightHandler is the first test of a stranger: no scenario was chosen, and none may be
+// INCONCLUSIVE. RLCHECK_SOAK tries more limits.
+func TestAllScenariosPassARightHandler(t *testing.T) {
+	if testing.Short() {
+		t.Skip("takes seconds")
+	}
+	limits := []string{"fixed-window,rate=100/1h,align=first", "token-bucket,rate=10/s,burst=20",
+		"sliding-window-log,rate=100/1h", "fixed-window,rate=1000/1h,align=first",
+		"sliding-window-counter,rate=60/1m", "token-bucket,rate=100/1h,burst=10", "gcra,rate=5/s,burst=1",
+		"fixed-window,rate=5/1m,align=first", "sliding-window-log,rate=5/15m", "fixed-window,rate=20/24h",
+		"token-bucket,rate=1000/1h,burst=100", "token-bucket,rate=1/1m,burst=5"}
+	if os.Getenv("RLCHECK_SOAK") == "" {
+		limits = limits[:1]
+	}
+	for _, text := range limits {
+		limit, err := spec.Parse(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		right := func() http.Handler {
+			h, err := lab.New(lab.Options{Limit: limit, PartitionHeader: "X-Api-Key", Seed: 1})
+			if err != nil {
+				t.Error(err)
+			}
+			return h
+		}
+		for _, x := range see(t, false, right, text, Key("X-Api-Key")) {
+			if x.verdict >= open {
+				t.Errorf("%s: %s: %s", text, x.id, x.text)
+			}
 		}
 	}
 }

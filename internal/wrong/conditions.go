@@ -180,7 +180,7 @@ func countsDenials(l spec.Limit) string {
 
 // seesParts demands a policy for which parts of a second matter. They do not for windows that begin and end
 // with whole seconds, for one slow bucket, and where a load of some windows hardly meets the one second in
-// which a unit comes back early.
+// which a unit, or a window, comes back early.
 func seesParts(l spec.Limit) string {
 	if OneBucket(l) == "" && l[0].Tick < time.Second {
 		return QuickBucket(1)(l)
@@ -191,6 +191,9 @@ func seesParts(l spec.Limit) string {
 		}
 		if p.Rate.N*p.Rate.N < int64(p.Rate.Per/time.Second) {
 			return "a quota of so few units in so long a window hides parts of a second (declare another)"
+		}
+		if p.Fixed() && p.Align == spec.AlignFirst && 2*p.Rate.N < 3*int64(p.Rate.Per/time.Second) {
+			return "hardly a request meets the part of a second that a window lacks (declare a faster limit)"
 		}
 		if p.InSlots() && p.Rate.Per <= time.Second {
 			return "slots of a window of a second hide parts of it (declare it without slots)"
