@@ -152,7 +152,7 @@ var faults = sync.OnceValue(func() []Fault {
 		f := Fault{Name: d.Name, Sentence: d.Sentence, Class: d.Class, Citation: d.Citation,
 			Promise: d.Promise, fits: d.Fits, policy: d.Policy, limiter: d.Limiter}
 		if d.Client != nil {
-			f.key = func(_ *http.Request, key string) string { return d.Client(key) }
+			f.key = func(r *http.Request, key string) string { return cmp.Or(d.Client(key), addressKey(r)) }
 		}
 		all = append(all, f)
 	}

@@ -30,7 +30,7 @@ type Defect struct {
 	Policy func(spec.Policy) spec.Policy
 	// Limiter replaces or wraps the limiter.
 	Limiter func(reference.Limiter, spec.Limit) reference.Limiter
-	// Client returns for whom the requests of a client are counted, by its name.
+	// Client returns for whom the requests of a client are counted, by its name. Empty: for its address.
 	Client func(name string) string
 }
 
