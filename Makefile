@@ -89,7 +89,7 @@ golden:
 # recordings, a million decisions of each protocol, and what identify says of random limits and of every fault.
 soak: servers
 	RLCHECK_SOAK=1 RLCHECK_REQUIRE_SERVERS=1 $(GO) test -timeout 4h -count=1 -v -run 'Soak|Chaos|FiftyTimes|NeverAccuse' ./internal/live ./internal/load
-	RLCHECK_SOAK=1 $(GO) test -timeout 4h -count=1 -v ./internal/check ./internal/trial
+	RLCHECK_SOAK=1 $(GO) test -timeout 4h -count=1 -v ./internal/check ./internal/trial ./internal/accesslog ./rlchecktest
 	RLCHECK_SOAK=1 RLCHECK_SEED=$(SEEDS) $(GO) test -timeout 4h -count=1 -v \
 		-run 'Named|NoName|Other|FromFarAway|OnASteadyPath|AreFound|TakeLong|AreNoQueue|WithoutItsBan|IsTold' \
 		./internal/identify
