@@ -239,7 +239,7 @@ func (c *Case) replay(d wrong.Defect, b excerpts) (by int, can, does bool) {
 	unknown := false
 	for _, i := range most[:min(len(most), askedPartitions)] {
 		obs := slices.Clone(b.of(i, heldLimit))
-		c.decide(l, obs)
+		c.decide(l, obs, shortest(obs), c.cheapest(obs))
 		refuted, capped := c.wouldRefute(obs, result.Exact)
 		if refuted {
 			return i, true, true
@@ -249,12 +249,11 @@ func (c *Case) replay(d wrong.Defect, b excerpts) (by int, can, does bool) {
 	return 0, !unknown, false
 }
 
-// decide gives the answered requests of a partition the outcomes of a limiter that decides them when they are
-// sent. One that was denied would have been in flight as long as the quickest, and cost what the cheapest
-// did.
-func (c *Case) decide(l reference.Limiter, obs []history.Observation) {
+// decide gives answered requests of a partition the outcomes of a limiter that decides them when they are
+// sent. One that was denied would have been in flight as long as the quickest of the partition, and cost what
+// its cheapest did.
+func (c *Case) decide(l reference.Limiter, obs []history.Observation, lasts time.Duration, costs int64) {
 	state, zero := l.Init(), time.Duration(c.Rec.Header.Started.UnixNano())
-	lasts, costs := shortest(obs), c.cheapest(obs)
 	var flight []*history.Observation // admitted and not complete, by Done
 	for i := range obs {
 		o := &obs[i]

@@ -141,7 +141,7 @@ func (c *Case) remembers(p *Part, again []int) bool {
 		if i+1 < len(again) {
 			end = again[i+1]
 		}
-		c.decide(l, forgetful.Obs[k:end])
+		c.decide(l, forgetful.Obs[k:end], shortest(p.Obs), c.cheapest(p.Obs))
 	}
 	return c.overAdmits(&forgetful, func(*history.Observation) {})
 }
