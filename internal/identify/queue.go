@@ -1,6 +1,7 @@
 package identify
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -241,4 +242,96 @@ func delaysAs(q spec.Policy, tl *timeline.Timeline) float64 {
 		}
 	}
 	return float64(right) / float64(max(1, admitted))
+}
+
+// Soonest is the shortest time from a request to its answer.
+func Soonest(tl *timeline.Timeline) time.Duration {
+	out := time.Duration(math.MaxInt64 / 4)
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Answered {
+			out = min(out, o.FirstByte-o.Sent)
+		}
+	}
+	return out
+}
+
+// Slowest is the longest time from a request to its answer.
+func Slowest(tl *timeline.Timeline) (out time.Duration) {
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Answered {
+			out = max(out, o.FirstByte-o.Sent)
+		}
+	}
+	return out
+}
+
+// Unqueued is how long an answer takes that waits in no queue: as long as the slowest denial, or a bit longer
+// than the fastest answer.
+func Unqueued(tl *timeline.Timeline) time.Duration {
+	soon := Soonest(tl)
+	out := time.Duration(0)
+	for i := range tl.Observations {
+		if o := &tl.Observations[i]; o.Outcome == timeline.Denied {
+			out = max(out, o.FirstByte-o.Sent)
+		}
+	}
+	if out == 0 {
+		return soon * 2
+	}
+	const jitter = 40 * time.Millisecond
+	return max(out, soon+min(soon, jitter))
+}
+
+// Undelayed is the recording in which all admissions were decided within soon.
+func Undelayed(tl *timeline.Timeline, soon time.Duration) *timeline.Timeline {
+	out := *tl
+	out.Observations = slices.Clone(tl.Observations)
+	for i := range out.Observations {
+		if o := &out.Observations[i]; o.Outcome == timeline.Allowed {
+			o.FirstByte = min(o.FirstByte, o.Sent+soon)
+		}
+	}
+	out.Header.Ended = max(tl.Header.Ended, tl.End())
+	return &out
+}
+
+// places has, for each client, when the requests that may have held a place were sent, and when they were
+// over; both ascend. Denied requests held none.
+type places map[string]*struct{ sent, over []time.Duration }
+
+// PlacesOf returns the places of a recording, in n log n.
+func PlacesOf(tl *timeline.Timeline) places {
+	late, out := Lateness(tl), places{}
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
+		if o.Outcome == timeline.Denied {
+			continue
+		}
+		p := out[o.Partition]
+		if p == nil {
+			p = &struct{ sent, over []time.Duration }{}
+			out[o.Partition] = p
+		}
+		over := max(o.FirstByte, o.Done)
+		if !o.Answered { // it was over soon, or never began
+			over = o.Sent + late
+		}
+		p.sent, p.over = append(p.sent, o.Sent), append(p.over, over)
+	}
+	for _, p := range out {
+		slices.Sort(p.sent)
+		slices.Sort(p.over)
+	}
+	return out
+}
+
+// Held is the most requests of a client that may have held a place at some instant in a closed interval.
+func (p places) Held(client string, from, to time.Duration) int64 {
+	c := p[client]
+	if c == nil {
+		return 0
+	}
+	begun, _ := slices.BinarySearch(c.sent, to+1)
+	over, _ := slices.BinarySearch(c.over, from)
+	return int64(begun - over)
 }

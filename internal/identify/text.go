@@ -1,10 +1,14 @@
 package identify
 
 import (
+	"encoding/json"
 	"fmt"
+	"reflect"
 	"strings"
 	"time"
 
+	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 )
 
@@ -247,3 +251,195 @@ func (r *Result) Summary() string {
 
 // notSought is what a SPEC can state and no kind covers.
 const notSought = "several limits at once; bans; limiters that forget clients, fill in batches or start low"
+
+// Sentence says in words what limit c is and what was measured of it.
+func (c Candidate) Sentence() string {
+	var parts []string
+	for _, p := range c.Limit {
+		parts = append(parts, inWords(p, c.Cost > 1 && !p.InFlight()))
+	}
+	s := strings.Join(parts, ", and ")
+	if c.Cost > 1 {
+		s += fmt.Sprintf(", of which each request costs %d", c.Cost)
+	}
+	if c.Limit[0].InFlight() {
+		return s
+	}
+	return s + "; " + c.Worth()
+}
+
+// times prints the times from least to most, with one unit if both have it: 4.98..5.02 s.
+func times(least, most time.Duration) string {
+	from, to := text.Brief(least), text.Brief(most)
+	if n, unit, ok := strings.Cut(from, " "); ok && strings.HasSuffix(to, " "+unit) {
+		return n + ".." + to
+	}
+	return from + ".." + to
+}
+
+// inWords says what a policy admits, in units or in requests.
+func inWords(p spec.Policy, units bool) string {
+	full, window := p.Full(), lasting(p.Rate.Per)
+	word := "request"
+	if units {
+		word = "unit"
+	}
+	requests := text.Plural(int(full), word)
+	var s string
+	switch {
+	case p.InFlight():
+		return requests + " in flight at once"
+	case p.Queued():
+		s = fmt.Sprintf("%d per %s, while %s wait", p.Rate.N, window,
+			text.Plural(int(p.Queue), "more "+word))
+	case p.Fixed() && p.Align == spec.AlignFirst:
+		s = fmt.Sprintf("%s in %s, counted from the first one", requests, amount(p.Rate.Per))
+	case p.Fixed():
+		s = fmt.Sprintf("%s in each %s of a clock", requests, window)
+	case p.Weighs():
+		s = fmt.Sprintf("%s in %s, the window before counted by the share that is left of it", requests,
+			amount(p.Rate.Per))
+		if p.Align == spec.AlignFirst {
+			s += ", from the first request on"
+		}
+	case p.Windowed() || p.HasWindow():
+		s = fmt.Sprintf("%s in any %s", requests, window)
+	default:
+		s = fmt.Sprintf("%s at once, then %d per %s", requests, p.Rate.N, window)
+	}
+	switch {
+	case p.Refresh == spec.RefreshAll:
+		s += ", started anew by each request"
+	case p.Refresh == spec.RefreshAdmitted:
+		s += ", started anew by each admitted request"
+	case p.Count == spec.CountAll:
+		s += ", denied ones included"
+	}
+	if p.Start != "" && p.Start != spec.StartFull {
+		s += ", with fewer for a new client"
+	}
+	if p.Ban > 0 {
+		s += ", with a ban of " + amount(p.Ban) + " after a denial"
+	}
+	if p.TickSet && p.Tick == time.Second {
+		s += ", by a clock of whole seconds"
+	}
+	return s
+}
+
+// lasting prints a time after "each" or "per": second, 5 seconds.
+func lasting(d time.Duration) string {
+	for _, u := range []struct {
+		unit time.Duration
+		name string
+	}{{24 * time.Hour, "day"}, {time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		switch n := d / u.unit; {
+		case d == u.unit:
+			return u.name
+		case d%u.unit == 0 && (n < 1000):
+			return fmt.Sprintf("%d %ss", n, u.name)
+		}
+	}
+	return text.Brief(d)
+}
+
+// amount prints a time: 1 second, 5 seconds.
+func amount(d time.Duration) string {
+	if text := lasting(d); !strings.Contains(text, " ") {
+		return "1 " + text
+	}
+	return lasting(d)
+}
+
+// Schema names the format of the identity document.
+const Schema = "rlcheck.identity/v1"
+
+// jsonIdentity is the identity document, an API (rlcheck schema identity).
+type jsonIdentity struct {
+	Schema       string           `json:"schema"`
+	Verdict      Verdict          `json:"verdict"`
+	Spec         string           `json:"spec,omitempty"`
+	Sentence     string           `json:"sentence,omitempty"`
+	Class        []spec.Algorithm `json:"class,omitempty"`
+	Alternatives []string         `json:"alternatives"`
+	Measured     *jsonWorth       `json:"measured,omitempty"`
+	Assuming     *jsonSteady      `json:"assuming,omitempty"`
+	Sharper      *jsonSharper     `json:"sharper,omitempty"`
+	Unseen       *jsonBound       `json:"unseen_above,omitempty"`
+	Wide         []string         `json:"hardly_measured,omitempty"`
+	Told         []string         `json:"told,omitempty"`
+	Also         []string         `json:"told_beside,omitempty"`
+	Stopped      string           `json:"stopped,omitempty"`
+	Next         string           `json:"next,omitempty"`
+	Against      []jsonRefuted    `json:"refuted,omitempty"`
+	Clients      *JSONApart       `json:"clients,omitempty"`
+	Partition    string           `json:"partition"`
+	Requests     int              `json:"requests"`
+	Before       int              `json:"requests_before,omitempty"`
+	Seconds      float64          `json:"seconds"`
+	Recording    string           `json:"recording"`
+}
+
+type jsonWorth struct {
+	Burst [2]float64 `json:"burst"`
+	Rate  [2]float64 `json:"rate_per_s"`
+}
+
+type jsonSteady struct {
+	Floor   float64 `json:"path_s"`
+	Fastest float64 `json:"fastest_s"`
+	Answers int     `json:"answers"`
+}
+
+type jsonSharper struct {
+	RoundTrip float64 `json:"round_trip_s"`
+	Requests  int     `json:"requests"`
+	Seconds   float64 `json:"seconds"`
+}
+
+type jsonBound struct {
+	Requests int64   `json:"requests"`
+	Seconds  float64 `json:"seconds"`
+}
+
+type jsonRefuted struct {
+	Spec    string `json:"spec"`
+	Witness string `json:"witness"`
+}
+
+// Form is the type that JSON marshals.
+func Form() reflect.Type { return reflect.TypeFor[jsonIdentity]() }
+
+// JSON is the answer for programs.
+func (r *Result) JSON(a About) ([]byte, error) {
+	j := jsonIdentity{Schema: Schema, Verdict: r.Verdict, Alternatives: []string{},
+		Told: Told(r.Timeline), Also: r.Also, Wide: r.Wide,
+		Stopped: r.Stopped, Next: r.Next, Partition: a.Partition,
+		Requests: r.Sent(), Before: r.Before, Seconds: r.Timeline.End().Seconds(), Recording: a.Recording,
+		Clients: r.Clients.JSON()}
+	for _, c := range r.Found {
+		if r.Verdict == Identified {
+			j.Spec, j.Class, j.Measured = c.Limit.String(), c.Class, measured(c.Measured)
+			continue
+		}
+		j.Alternatives = append(j.Alternatives, c.Limit.String())
+	}
+	if len(r.Found) > 0 {
+		j.Sentence = r.Found[0].Sentence()
+	}
+	if b := r.unseen(); r.Verdict == Identified {
+		j.Unseen = &jsonBound{b.requests, b.within.Seconds()}
+	}
+	if s := r.Sharper; s != nil {
+		j.Sharper = &jsonSharper{s.Trip.Seconds(), s.Requests, s.Time.Seconds()}
+	}
+	for _, c := range r.Gone {
+		j.Against = append(j.Against, jsonRefuted{c.Limit.String(), c.Against})
+	}
+	out, err := json.MarshalIndent(j, "", "  ")
+	return append(out, '\n'), err
+}
+
+func measured(m result.Measured) *jsonWorth {
+	return &jsonWorth{Burst: [2]float64{m.Burst.Lo, m.Burst.Hi}, Rate: [2]float64{m.Rate.Lo, m.Rate.Hi}}
+}

@@ -9,9 +9,64 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/result"
+	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
+
+// apart finds out what tells clients apart. It returns nil where the sender cannot ask as other clients, or
+// nothing was denied.
+func (x *search) apart(ctx context.Context, res *Result) *Found {
+	asker, can := x.s.(ClientsAsker)
+	if !can || x.o.Alike || res.Timeline.Counts().Denied == 0 {
+		return nil
+	}
+	return Find(ctx, asker, x.quota(), Budget{MaxRequests: x.o.MaxRequests - len(x.tl.Observations),
+		Every: x.pace.every, MaxTime: x.o.MaxTime})
+}
+
+// quota is what other clients need to know about the limit.
+func (x *search) quota() Limit {
+	out, least, whole := Limit{Trip: x.trip(), Explains: x.explainsClient}, int64(0), time.Duration(0)
+	for i, r := range x.regions {
+		h, comesBack := r.Hull(), 0.0 // units between two requests
+		if r.Kind.Paced {
+			comesBack = min(0.75, float64(x.pace.every)/float64(h.T1))
+		}
+		if i == 0 {
+			least = h.Q1
+		}
+		least, out.Quota, whole = min(least, h.Q1), max(out.Quota, h.Q2), max(whole, r.Back(h.Q2, h.T2))
+		out.Spends = max(out.Spends, int(float64(h.Q2)/(1-comesBack))+3)
+	}
+	out.Recovery = whole*21/20 + x.tl.Header.Tick
+	switch {
+	case len(x.regions) == 0:
+		out.Unfit = "no limit is known"
+	case x.queue.without != nil:
+		out.Unfit = "answers wait in a queue"
+	case least < out.Quota:
+		out.Unfit = fmt.Sprintf("the quota is not known: %d to %d", least, out.Quota)
+	}
+	return out
+}
+
+// explainsClient tells whether some policy that is left may have admitted, or denied, as many requests of one
+// client as a recording has.
+func (x *search) explainsClient(one *timeline.Timeline, side result.Conformance) bool {
+	return slices.ContainsFunc(x.regions, func(r *Region) bool {
+		h := r.Hull()
+		at := h
+		at.Q1, at.T2 = h.Q2, h.T1 // this admits the most
+		if side == result.LowerBound {
+			at = h
+			at.Q2, at.T1 = h.Q1, h.T2
+		}
+		return slices.ContainsFunc(r.Kind.Each(), func(k *Kind) bool {
+			return !x.asker.Refuted(one, spec.Limit{k.Policy(at)}, side, false)
+		})
+	})
+}
 
 // Limit is what is known about the limit of the plain client.
 type Limit struct {
@@ -322,4 +377,177 @@ func (f *finder) row(w Way, observed, detail string) result.Comparison {
 		row.Verdict = result.Inconclusive
 	}
 	return row
+}
+
+// Prefixes of phase names: of all phases, and of those after the quota came back.
+const (
+	phasePrefix = "apart-"
+	afterPrefix = "after-"
+)
+
+// round is what the plain client saw and, by the ID of its way, what each other client saw.
+type round struct {
+	plain []timeline.Observation
+	other map[string][]timeline.Observation
+}
+
+func newRound(seen []timeline.Observation) round {
+	r := round{other: map[string][]timeline.Observation{}}
+	for _, o := range seen {
+		id := strings.TrimPrefix(o.Phase, phasePrefix)
+		if id == "plain" || id == "quota" {
+			r.plain = append(r.plain, o)
+			continue
+		}
+		r.other[id] = append(r.other[id], o)
+	}
+	return r
+}
+
+// drawn tells whether a client was denied because the plain client had used up the quota. The plain client
+// was denied before, and the other client was never admitted. The other clients of the round cannot have used
+// up a shared quota: there are no more of them than units.
+func (r round) drawn(own []timeline.Observation) bool {
+	spent := func(p timeline.Observation) bool {
+		return p.Outcome == timeline.Denied && p.FirstByte <= own[0].Sent
+	}
+	return len(own) > 1 && answered(own, timeline.Denied) == len(own) && slices.ContainsFunc(r.plain, spent)
+}
+
+// answered counts the requests that were answered with outcome.
+func answered(all []timeline.Observation, outcome timeline.Outcome) (n int) {
+	for i := range all {
+		if all[i].Answered && all[i].Outcome == outcome {
+			n++
+		}
+	}
+	return n
+}
+
+// lost counts the requests without an answer.
+func lost(all []timeline.Observation) (n int) {
+	for i := range all {
+		if !all[i].Answered {
+			n++
+		}
+	}
+	return n
+}
+
+// allowed tells whether a request was admitted.
+func allowed(o timeline.Observation) bool { return o.Answered && o.Outcome == timeline.Allowed }
+
+// Found is what tells clients apart.
+type Found struct {
+	// Rows has a row for each way: what was observed.
+	Rows []result.Comparison
+	// Stopped says why some ways were not asked about; empty: all were.
+	Stopped string
+	// Timeline is the recording of all rounds. Each way has a partition, except those that share the plain
+	// one.
+	Timeline *timeline.Timeline
+}
+
+// File is the name of the recording of Found, beside that of the limit.
+const File = "clients.ndjson"
+
+// What was observed of a way, in the words of timeline.Attributes. The other client draws on the quota of the
+// plain client, has a quota of its own, or is not limited.
+const (
+	Shared    = "shared"
+	Separate  = "separate"
+	Unlimited = "unlimited"
+	NotShown  = "not shown"
+)
+
+// Named returns the names of the ways with an observation; never nil.
+func (f *Found) Named(observed string) []string {
+	out := []string{}
+	for _, row := range f.Rows {
+		if row.Observed == observed {
+			out = append(out, row.Attribute)
+		}
+	}
+	return out
+}
+
+// Lines describes f for people.
+func (f *Found) Lines() []string {
+	var out []string
+	say := func(format string, names []string) {
+		if len(names) > 0 {
+			out = append(out, fmt.Sprintf(format, strings.Join(names, ", ")))
+		}
+	}
+	say("clients are told apart by: %s", f.Named(Separate))
+	say("not told apart by: %s", f.Named(Shared))
+	say("not limited with another: %s", f.Named(Unlimited))
+	var reasons []string
+	for _, row := range f.Rows {
+		if row.Observed == NotShown && !slices.Contains(reasons, row.Detail) {
+			reasons = append(reasons, row.Detail)
+		}
+	}
+	for _, why := range reasons {
+		var names []string
+		for _, row := range f.Rows {
+			if row.Observed == NotShown && row.Detail == why {
+				names = append(names, row.Attribute)
+			}
+		}
+		say("not known whether clients are told apart by: %s ("+strings.ReplaceAll(why, "%", "%%")+")", names)
+	}
+	return out
+}
+
+// Claim returns f as a claim of a scenario.
+func (f *Found) Claim() result.Claim {
+	out := result.Claim{ID: string(result.ClaimAttributes), Kind: result.ClaimAttributes,
+		Verdict: result.Pass, Text: strings.Join(f.Lines(), "; "), Compared: f.Rows}
+	if len(f.Named(NotShown)) == len(f.Rows) {
+		out.Verdict, out.Reason = result.Inconclusive, result.TooFew
+	}
+	return out
+}
+
+// KeyField is the header field whose key tells clients apart, where the plain client has no key; empty where
+// none was found.
+func (f *Found) KeyField() string {
+	for _, row := range f.Rows {
+		name, header := strings.CutPrefix(row.Attribute, "header ")
+		if header && row.Plain == NoKey && row.Observed == Separate {
+			return name
+		}
+	}
+	return ""
+}
+
+// JSONApart is Found for programs, as it stands in the identity document.
+type JSONApart struct {
+	ToldApartBy []string      `json:"told_apart_by"`
+	NotBy       []string      `json:"not_by"`
+	NotLimited  []string      `json:"not_limited"`
+	Unknown     []JSONUnshown `json:"unknown"`
+	Requests    int           `json:"requests"`
+}
+
+// JSONUnshown is a way of which nothing was shown.
+type JSONUnshown struct {
+	Attribute string `json:"attribute"`
+	Why       string `json:"why"`
+}
+
+// JSON returns f for programs; nil for nil.
+func (f *Found) JSON() *JSONApart {
+	if f == nil {
+		return nil
+	}
+	out := &JSONApart{ToldApartBy: f.Named(Separate), NotBy: f.Named(Shared), NotLimited: f.Named(Unlimited),
+		Unknown: []JSONUnshown{}, Requests: len(f.Timeline.Observations)}
+	for _, row := range f.Rows {
+		if row.Observed == NotShown {
+			out.Unknown = append(out.Unknown, JSONUnshown{row.Attribute, row.Detail})
+		}
+	}
+	return out
 }
