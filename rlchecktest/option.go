@@ -11,7 +11,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -28,7 +27,7 @@ type config struct {
 	run        string
 	partition  string
 	only, skip []string
-	set        []tree.Setting
+	set        []scenario.Setting
 	allow      []string
 	promises   []result.Promise
 	path       string
@@ -155,7 +154,7 @@ func Skip(scenarios ...string) Option {
 // Set overrides a value of every scenario, as --set of the command: Set("target.method", "POST"),
 // Set("denied.status", "[403]"). docs/scenarios.md has the keys.
 func Set(key, value string) Option {
-	return func(c *config) { c.set = append(c.set, tree.Setting{Path: key, Value: value}) }
+	return func(c *config) { c.set = append(c.set, scenario.Setting{Path: key, Value: value}) }
 }
 
 // Promise says what the limiter promises, so that a lack of it is a fault: retry-after, ratelimit (fields

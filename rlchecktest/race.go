@@ -17,7 +17,6 @@ import (
 	"github.com/rlcheck/rlcheck"
 	"github.com/rlcheck/rlcheck/internal/headers"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -219,7 +218,7 @@ func (c *config) read() (scenario.Target, denial, error) {
 	if err != nil {
 		return scenario.Target{}, denial{}, err
 	}
-	set := slices.DeleteFunc(slices.Clone(c.set), func(x tree.Setting) bool {
+	set := slices.DeleteFunc(slices.Clone(c.set), func(x scenario.Setting) bool {
 		key, _, _ := strings.Cut(x.Path, ".")
 		return !slices.Contains([]string{"denied", "allowed", "target"}, key)
 	})

@@ -13,7 +13,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/trial"
 	"github.com/rlcheck/rlcheck/scenarios"
@@ -258,7 +257,7 @@ func (c *config) scenarios(endpoint, patience string) (out []*scenario.Scenario,
 	}
 	set := c.set
 	if patience != "" {
-		set = append([]tree.Setting{{Path: "safety.max_duration", Value: patience}}, set...)
+		set = append([]scenario.Setting{{Path: "safety.max_duration", Value: patience}}, set...)
 	}
 	all, err := bundled()
 	if err != nil {
@@ -270,7 +269,7 @@ func (c *config) scenarios(endpoint, patience string) (out []*scenario.Scenario,
 		}
 		set := set
 		if c.origin != nil && slices.Contains(b.plain.Tags, "proxy") {
-			set = append(set, tree.Setting{Path: "target.origin", Value: c.where(beyond)})
+			set = append(set, scenario.Setting{Path: "target.origin", Value: c.where(beyond)})
 		}
 		s, err := scenario.Parse(b.src, b.name, scenario.ParseOptions{Env: nothing, Limit: c.limit.String(),
 			Target: endpoint, Partition: c.partition, Set: set, Promises: c.promises, Keys: c.keys})

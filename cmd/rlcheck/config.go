@@ -12,7 +12,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/text"
 )
 
@@ -88,7 +87,7 @@ func readConfig(e *cli.Env, path string) (*scenario.Config, string, error) {
 	case os.DevNull: // the usual way to read no file
 		return &scenario.Config{}, "", nil
 	}
-	text, err := tree.ReadFile(name)
+	text, err := scenario.ReadFile(name)
 	switch {
 	case path == "" && errors.Is(err, fs.ErrNotExist):
 		return &scenario.Config{}, "", nil

@@ -14,7 +14,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
+	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -277,7 +277,7 @@ const curlFlag = "--from-curl"
 
 // settingsOf returns the settings of a configuration, of --from-curl, and of the other flags. Later ones win.
 // They do not replace a target that is given otherwise.
-func settingsOf(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, error) {
+func settingsOf(e *cli.Env, f *requestFlags, target string) ([]scenario.Setting, error) {
 	if f.said != nil {
 		return f.said, nil
 	}
@@ -291,7 +291,7 @@ func settingsOf(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, err
 }
 
 // curlSettings reads --from-curl. Its certificates count if no flag gives others.
-func curlSettings(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, error) {
+func curlSettings(e *cli.Env, f *requestFlags, target string) ([]scenario.Setting, error) {
 	if f.Curl == "" {
 		return nil, nil
 	}
@@ -309,22 +309,22 @@ func curlSettings(e *cli.Env, f *requestFlags, target string) ([]tree.Setting, e
 	f.curled = true
 	f.insecure = f.insecure || r.Insecure
 	f.Cacert, f.Cert, f.Key = cmp.Or(f.Cacert, r.CACert), cmp.Or(f.Cert, r.Cert), cmp.Or(f.Key, r.Key)
-	out := []tree.Setting{{Path: "target.method", Value: r.Method, Flag: curlFlag}}
+	out := []scenario.Setting{{Path: "target.method", Value: r.Method, Flag: curlFlag}}
 	if target == "" {
-		out = append(out, tree.Setting{Path: "target.url", Value: r.URL, Flag: curlFlag})
+		out = append(out, scenario.Setting{Path: "target.url", Value: r.URL, Flag: curlFlag})
 	}
 	for _, field := range r.Header {
 		if why := notSent[strings.ToLower(field.Name)]; why != "" {
 			return nil, cli.Usagef("%s: %q: %s", curlFlag, field.Name, why)
 		}
-		out = append(out, tree.Setting{Path: headerPath, Field: field.Name, Value: field.Value,
+		out = append(out, scenario.Setting{Path: headerPath, Field: field.Name, Value: field.Value,
 			Flag: curlFlag, Secret: secretField(field.Name, "")})
 	}
 	if r.Body != "" {
-		out = append(out, tree.Setting{Path: "target.body", Value: r.Body, Flag: curlFlag, Secret: true})
+		out = append(out, scenario.Setting{Path: "target.body", Value: r.Body, Flag: curlFlag, Secret: true})
 	}
 	for i := range out {
-		out[i].Value = tree.Verbatim(out[i].Value)
+		out[i].Value = scenario.Verbatim(out[i].Value)
 	}
 	return out, nil
 }

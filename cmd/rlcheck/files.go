@@ -16,7 +16,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 )
@@ -49,7 +48,7 @@ func lintFiles(e *cli.Env, args []string) error {
 		opts.Faults = append(opts.Faults, f.Name)
 	}
 	for _, src := range given {
-		var warnings []tree.Problem
+		var warnings []scenario.Problem
 		var err error
 		var declared *scenario.Declared
 		if scenario.IsOpenAPI(src.Text) {

@@ -27,7 +27,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/scenario"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
-	"github.com/rlcheck/rlcheck/internal/text/columns"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -340,7 +339,7 @@ func wrapped(s string, width int) string {
 			out = append(out, line)
 			continue
 		}
-		for i, part := range columns.Wrap(line, max(width, leastWidth)-len(indent)-hanging) {
+		for i, part := range report.Wrap(line, max(width, leastWidth)-len(indent)-hanging) {
 			if i > 0 {
 				part = strings.Repeat(" ", hanging) + part
 			}

@@ -21,7 +21,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -33,9 +32,9 @@ type requestFlags struct {
 	UnixSocket, proxy                     string
 	insecure, http2, PastCaches           bool
 	// said are the settings that were read from the flags, as standard input can be read only once.
-	said []tree.Setting
+	said []scenario.Setting
 	// Config are the header fields of a configuration.
-	Config []tree.Setting
+	Config []scenario.Setting
 	// Curl is the command of --from-curl. curled: it says the method.
 	Curl   string
 	curled bool
@@ -64,12 +63,12 @@ var neverEmpty = []string{"target", "limit", "partition", "redis", "method", "da
 
 // settings returns the flags as overrides of a scenario's target. It reports every mistake. No message
 // repeats a value.
-func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
+func (f *requestFlags) settings(in io.Reader) ([]scenario.Setting, error) {
 	out, err := f.fields(in)
 	errs := []error{err}
 	say := func(path, value, flag string) {
 		if value != "" {
-			out = append(out, tree.Setting{Path: path, Value: value, Flag: flag})
+			out = append(out, scenario.Setting{Path: path, Value: value, Flag: flag})
 		}
 	}
 	say("target.method", f.method, "--method")
@@ -79,7 +78,7 @@ func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 			errs = append(errs, fmt.Errorf("--data: %w", err))
 		}
 		out = append(out, formType,
-			tree.Setting{Path: "target.body", Value: body, Flag: "--data", Secret: true})
+			scenario.Setting{Path: "target.body", Value: body, Flag: "--data", Secret: true})
 		if f.method == "" && !f.curled {
 			say("target.method", http.MethodPost, "--data")
 		}
@@ -89,15 +88,15 @@ func (f *requestFlags) settings(in io.Reader) ([]tree.Setting, error) {
 			errs = append(errs, cli.Usagef("--host %q: a host is NAME or NAME:PORT (-t takes the URL)",
 				f.host))
 		}
-		out = append(out, tree.Setting{Path: headerPath, Field: "Host", Value: f.host, Flag: "--host"})
+		out = append(out, scenario.Setting{Path: headerPath, Field: "Host", Value: f.host, Flag: "--host"})
 	}
 	if f.http2 {
 		say("target.protocol", string(scenario.H2), "--http2")
 	}
-	say("target.unix_socket", tree.Verbatim(f.UnixSocket), "--unix-socket")
+	say("target.unix_socket", scenario.Verbatim(f.UnixSocket), "--unix-socket")
 	if f.proxy != "" {
-		out = append(out, tree.Setting{Path: "target.proxy", Value: tree.Verbatim(f.proxy), Flag: "--proxy",
-			Secret: strings.Contains(f.proxy, "@")})
+		out = append(out, scenario.Setting{Path: "target.proxy", Value: scenario.Verbatim(f.proxy),
+			Flag: "--proxy", Secret: strings.Contains(f.proxy, "@")})
 	}
 	denied, err := deniedSettings(f.denied)
 	out, errs = append(out, denied...), append(errs, err)
@@ -143,12 +142,12 @@ func (f *requestFlags) Judged() []string {
 const headerPath = "target.header"
 
 // formType is the Content-Type that curl gives a body if none is given.
-var formType = tree.Setting{Path: headerPath, Field: "Content-Type",
+var formType = scenario.Setting{Path: headerPath, Field: "Content-Type",
 	Value: "application/x-www-form-urlencoded", Flag: "--data", Unset: true}
 
 // fields returns the settings of --header.
-func (f *requestFlags) fields(in io.Reader) ([]tree.Setting, error) {
-	var out []tree.Setting
+func (f *requestFlags) fields(in io.Reader) ([]scenario.Setting, error) {
+	var out []scenario.Setting
 	var errs []error
 	given := map[string]bool{"host": f.host != ""}
 	for _, text := range f.header {
@@ -171,10 +170,10 @@ var notSent = map[string]string{
 }
 
 // fieldSetting reads one --header.
-func fieldSetting(text string, in io.Reader) (tree.Setting, error) {
+func fieldSetting(text string, in io.Reader) (scenario.Setting, error) {
 	name, value, found := strings.Cut(text, ":")
 	value = strings.TrimSpace(value)
-	s := tree.Setting{Path: headerPath, Field: name, Flag: "--header " + name,
+	s := scenario.Setting{Path: headerPath, Field: name, Flag: "--header " + name,
 		Secret: secretField(name, value)}
 	switch why := notSent[strings.ToLower(name)]; {
 	case !found || name == "":
@@ -216,7 +215,7 @@ const maxValue = 1 << 20
 func templateOf(text string, in io.Reader) (string, error) {
 	value, err := valueOf(text, in)
 	if strings.HasPrefix(text, "@") {
-		value = tree.Verbatim(value)
+		value = scenario.Verbatim(value)
 	}
 	return value, err
 }
@@ -303,7 +302,7 @@ const deniedWords = "statuses such as 403,429, header:NAME, header:NAME=VALUE, o
 // deniedSettings turns the values of --denied into settings. It is empty if there are none. A word of the
 // body or of a field takes the place of denied as a whole: beside a word of the body, only the statuses that
 // are named deny.
-func deniedSettings(values []string) ([]tree.Setting, error) {
+func deniedSettings(values []string) ([]scenario.Setting, error) {
 	var statuses, marks []string
 	for _, v := range values {
 		kind, word, _ := strings.Cut(v, ":")
@@ -329,11 +328,11 @@ func deniedSettings(values []string) ([]tree.Setting, error) {
 	case len(values) == 0:
 		return nil, nil
 	case len(marks) == 0:
-		return []tree.Setting{{Path: "denied.status", Value: list}}, nil // a list has no Flag
+		return []scenario.Setting{{Path: "denied.status", Value: list}}, nil // a list has no Flag
 	case list != "":
 		marks = append(marks, "status: "+list)
 	}
-	return []tree.Setting{{Path: "denied", Value: "{" + strings.Join(marks, ", ") + "}"}}, nil
+	return []scenario.Setting{{Path: "denied", Value: "{" + strings.Join(marks, ", ") + "}"}}, nil
 }
 
 // readKeys reads the keys that a target has issued, one on each line. It skips blank lines and those that

@@ -14,7 +14,6 @@ import (
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
@@ -178,7 +177,7 @@ func runAll(e *cli.Env, args []string, f runFlags) error {
 func parseOptions(e *cli.Env, f *runFlags) (scenario.ParseOptions, error) {
 	opts := scenario.ParseOptions{Env: e.Getenv, Target: f.Target, Limit: f.Limit, Partition: f.Partition}
 	for _, text := range f.Set {
-		s, err := tree.ParseSetting(text)
+		s, err := scenario.ParseSetting(text)
 		if err != nil {
 			return opts, err
 		}
@@ -186,10 +185,10 @@ func parseOptions(e *cli.Env, f *runFlags) (scenario.ParseOptions, error) {
 	}
 	for _, text := range f.slo {
 		name, value, _ := strings.Cut(text, "=")
-		opts.Set = append(opts.Set, tree.Setting{Path: "expect.slo." + name, Value: value, Flag: "--slo"})
+		opts.Set = append(opts.Set, scenario.Setting{Path: "expect.slo." + name, Value: value, Flag: "--slo"})
 	}
 	if f.cost != "" {
-		opts.Set = append(opts.Set, tree.Setting{Path: "cost.each", Value: f.cost, Flag: "--cost"})
+		opts.Set = append(opts.Set, scenario.Setting{Path: "cost.each", Value: f.cost, Flag: "--cost"})
 	}
 	var bad, err error
 	opts.Request, bad = settingsOf(e, &f.Request, f.Target)

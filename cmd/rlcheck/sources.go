@@ -15,7 +15,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/cmd/rlcheck/internal/cli"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
@@ -85,7 +84,7 @@ func readSource(arg string) ([]scenarioSource, error) {
 		return nil, err
 	}
 	if !info.IsDir() {
-		text, err := tree.ReadFile(arg)
+		text, err := scenario.ReadFile(arg)
 		if err != nil {
 			return nil, err
 		}
@@ -145,7 +144,7 @@ func readFolder(dir string) ([]scenarioSource, error) {
 			continue
 		}
 		name := filepath.Join(dir, e.Name())
-		text, err := tree.ReadFile(name)
+		text, err := scenario.ReadFile(name)
 		if err != nil {
 			errs = append(errs, err)
 			continue
@@ -338,10 +337,10 @@ func (x selection) pick(sources []scenarioSource, opts scenario.ParseOptions) (o
 // words, if others accept it. Mistakes in files stay as they are.
 func onceEach(errs []error, all int) []error {
 	type mistake struct{ setting, path string }
-	first, refuse := map[mistake]*tree.Problem{}, map[mistake]int{}
+	first, refuse := map[mistake]*scenario.Problem{}, map[mistake]int{}
 	var out []error
 	for _, err := range errs {
-		var problems, left tree.Errors
+		var problems, left scenario.Errors
 		if !errors.As(err, &problems) {
 			out = append(out, err)
 			continue

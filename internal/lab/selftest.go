@@ -15,7 +15,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
@@ -378,7 +377,7 @@ func Trials(limit string) ([]Trial, error) {
 	if err != nil {
 		return nil, err
 	}
-	patient, err := selftestParse(scenario.ParseOptions{Limit: limit, Set: []tree.Setting{
+	patient, err := selftestParse(scenario.ParseOptions{Limit: limit, Set: []scenario.Setting{
 		{Path: "safety.max_duration", Value: mostPatience}}}, "*.yaml")
 	if err != nil {
 		return nil, err

@@ -15,7 +15,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/lab"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	product "github.com/rlcheck/rlcheck/internal/trial"
@@ -139,7 +138,7 @@ func read(t testing.TB, id, url, spec string, sets ...string) *scenario.Scenario
 	opts := scenario.ParseOptions{Target: url, Limit: spec,
 		Env: func(string) (string, bool) { return "", false }}
 	for _, set := range sets {
-		s, err := tree.ParseSetting(set)
+		s, err := scenario.ParseSetting(set)
 		if err != nil {
 			t.Fatal(err)
 		}

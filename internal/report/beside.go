@@ -9,7 +9,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
-	"github.com/rlcheck/rlcheck/internal/text/columns"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -148,7 +147,7 @@ func (x *Beside) rows() (head []string, rows [][]string) {
 		if t.first >= 0 {
 			first = text.Instant(t.first)
 		}
-		row := []string{columns.Clip(text.Clean(t.name), 24)}
+		row := []string{clip(text.Clean(t.name), 24)}
 		for _, n := range []int{t.sent, t.allowed, t.right, t.over, t.under} {
 			row = append(row, text.Thousands(n))
 		}
@@ -305,7 +304,7 @@ func phaseRows(s *result.Scenario) (rows [][]string) {
 		if x.firstDenial >= 0 {
 			first = text.Instant(x.firstDenial)
 		}
-		rows = append(rows, []string{columns.Clip(text.Clean(x.name), 32), text.Thousands(x.sent),
+		rows = append(rows, []string{clip(text.Clean(x.name), 32), text.Thousands(x.sent),
 			text.Thousands(x.allowed), text.Thousands(x.denied), text.Instant(x.begin), text.Instant(x.end),
 			first})
 	}

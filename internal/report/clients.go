@@ -8,7 +8,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
-	"github.com/rlcheck/rlcheck/internal/text/columns"
 )
 
 // mostClients is how many clients of a scenario a reader sees. Programs get all.
@@ -27,7 +26,7 @@ func clientRow(c *result.Client) []string {
 	if c.Nearness != nil {
 		near = percent(*c.Nearness)
 	}
-	return []string{columns.ClipFront(text.Clean(c.Partition), 40), text.Thousands(c.Allowed),
+	return []string{clipFront(text.Clean(c.Partition), 40), text.Thousands(c.Allowed),
 		text.Thousands(c.Denied), share, first, last, near}
 }
 
@@ -61,7 +60,7 @@ func (s *screen) clients(raw *result.Scenario) {
 		return
 	}
 	s.line("")
-	head := append([]string{"CLIENT of " + columns.Clip(text.Clean(raw.ID), 24)}, clientHead[1:]...)
+	head := append([]string{"CLIENT of " + clip(text.Clean(raw.ID), 24)}, clientHead[1:]...)
 	s.fitting(head, "lrrrrrr", rows, "FIRST", "LAST")
 	if rest != "" {
 		s.wrapped(0, rest)

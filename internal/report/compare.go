@@ -9,7 +9,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
-	"github.com/rlcheck/rlcheck/internal/text/columns"
 )
 
 // ComparisonFormats returns the formats of WriteComparison, the usual one first.
@@ -57,7 +56,7 @@ func (s *screen) compared(c *Comparison, all bool) {
 	rows, hidden := comparedLatencies(c, all)
 	if len(rows) > 0 {
 		head, align := []string{"SCENARIO", "LATENCY", "OLD ms", "NEW ms", "CHANGE"}, "llrrl"
-		if columns.Width(head, rows) > s.width { // the sides below each other
+		if widthOf(head, rows) > s.width { // the sides below each other
 			head, align = []string{"SCENARIO", "LATENCY", "NEW, OLD ms", "CHANGE"}, "llrl"
 			for i, r := range rows {
 				rows[i] = []string{r[0], r[1], r[3] + "\n" + r[2], r[4]}
@@ -144,8 +143,8 @@ func comparedScenarios(c *Comparison, width int, all bool) (rows [][]string, hid
 				verdicts = string(s.Change) + ": " + verdicts + "\nwas " + text.Clean(s.Old.String())
 			}
 			room := max(width*5/12, 30)
-			rows = append(rows, []string{columns.Clip(text.Clean(s.ID), 32), verdicts,
-				columns.Rewrap(parameterText(s), room)})
+			rows = append(rows, []string{clip(text.Clean(s.ID), 32), verdicts,
+				rewrap(parameterText(s), room)})
 		}
 	}
 	return rows, hidden
@@ -186,7 +185,7 @@ func comparedLatencies(c *Comparison, all bool) (rows [][]string, hidden int) {
 				hidden++
 				continue
 			}
-			rows = append(rows, []string{columns.Clip(text.Clean(s.ID), 24), l.Name(), sampleText(&l.Old),
+			rows = append(rows, []string{clip(text.Clean(s.ID), 24), l.Name(), sampleText(&l.Old),
 				sampleText(&l.New), shiftText(l.Ratio)})
 		}
 	}

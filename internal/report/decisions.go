@@ -8,7 +8,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
-	"github.com/rlcheck/rlcheck/internal/text/columns"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -117,7 +116,7 @@ func (d *drawing) phases(f frame, x scale, c clock, t *timeline.Timeline, named 
 	for _, p := range phaseStarts(t) {
 		at := x.at(c.of(p.from))
 		d.line("phase", at, f.y, at, f.y+f.h)
-		name := columns.Clip(text.Clean(p.name), 24)
+		name := clip(text.Clean(p.name), 24)
 		need := float64(len(name))*5.6 + 8
 		switch end := f.x + f.w + plotRight; {
 		case !named || at < free:

@@ -11,7 +11,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
-	"github.com/rlcheck/rlcheck/internal/text/columns"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -146,10 +145,10 @@ func (v *view) chart(id string, c clock, width float64, near bool) SVG {
 	d := newDrawing(id, "Partition "+quoted(v.part.Partition)+" against its limit", fmt.Sprintf(
 		"%s units admitted, at most %s possible by the end; %s", count(v.admitted),
 		count(limitBy(v.s.Limit, v.s.Header, -tick, c.end)), words), width, height)
-	name := "partition " + quoted(columns.ClipMiddle(text.Clean(v.part.Partition), 40))
+	name := "partition " + quoted(clipMiddle(text.Clean(v.part.Partition), 40))
 	if near {
 		name = "the time of the witness, partition " +
-			quoted(columns.ClipMiddle(text.Clean(v.part.Partition), 24))
+			quoted(clipMiddle(text.Clean(v.part.Partition), 24))
 	}
 	d.text("partition", plotLeft, 13, "start", name)
 	d.cumulative(id+"-c", frame{plotLeft, 38, width - plotLeft - plotRight, 130}, c, v)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
-	"github.com/rlcheck/rlcheck/internal/text/columns"
 )
 
 // longScreen is the number of lines from which the verdict is repeated at the end, as the first line may be
@@ -113,17 +112,17 @@ func (s *screen) rows(r *result.Run, o Options) {
 		if judged && x.Uncounted() {
 			word = s.dim("not judged")
 		}
-		rows = append(rows, []string{word, columns.Clip(x.ID, s.width*3/8) + mark(r, x),
+		rows = append(rows, []string{word, clip(x.ID, s.width*3/8) + mark(r, x),
 			"", text.Thousands(x.Counts.Allowed), text.Thousands(x.Counts.Denied)})
 	}
-	room := func() int { return s.width - columns.Width(head, rows) + len(head[2]) }
+	room := func() int { return s.width - widthOf(head, rows) + len(head[2]) }
 	for len(head) > 3 && room() < least {
 		last := len(head) - 1
 		head, align, rows = head[:last], align[:last], firstColumns(rows, last)
 	}
 	widest := room()
 	for i, x := range shown {
-		rows[i][2] = columns.Clip(why(x, o.Strict), widest)
+		rows[i][2] = clip(why(x, o.Strict), widest)
 	}
 	s.table(head, align, rows)
 	s.marked(r)
@@ -311,7 +310,7 @@ func (s *screen) line(format string, args ...any) { fmt.Fprintf(&s.text, format+
 
 // wrapped writes text from column indent on, and later lines two columns farther.
 func (s *screen) wrapped(indent int, words string) {
-	lines := columns.Wrap(words, s.width-indent-2)
+	lines := Wrap(words, s.width-indent-2)
 	for i, l := range lines {
 		if i > 0 {
 			l = "  " + l
@@ -350,7 +349,7 @@ func (s *screen) escape(code, text string) string {
 
 // table writes rows below a head. Cells are clean already and may have several lines.
 func (s *screen) table(head []string, align string, rows [][]string) {
-	lines, err := columns.Table(head, align, rows)
+	lines, err := tabulate(head, align, rows)
 	for _, l := range lines {
 		s.line("%s", l)
 	}

@@ -7,7 +7,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
-	"github.com/rlcheck/rlcheck/internal/text/columns"
 )
 
 // everything writes all findings of each scenario.
@@ -53,11 +52,11 @@ func (s *screen) scenarios(r *result.Run, o Options) {
 	var rows [][]string
 	for i := range r.Scenarios {
 		x := &r.Scenarios[i]
-		rows = append(rows, []string{s.verdictCell(x, o), columns.Clip(x.ID, 32) + mark(r, x),
+		rows = append(rows, []string{s.verdictCell(x, o), clip(x.ID, 32) + mark(r, x),
 			strings.Join(x.Worth(), "\n"), text.Thousands(x.Counts.Allowed),
 			text.Thousands(x.Counts.Denied), text.Thousands(x.Counts.Unknown), tails(x)})
 	}
-	if columns.Width(head, rows) <= s.width {
+	if widthOf(head, rows) <= s.width {
 		s.table(head, align, rows)
 		s.marked(r)
 		return
@@ -71,11 +70,11 @@ func (s *screen) scenarios(r *result.Run, o Options) {
 		}
 		rows[i] = []string{row[0], row[1], body}
 	}
-	room := s.width - columns.Width(head[:2], firstColumns(rows, 2)) - 2
+	room := s.width - widthOf(head[:2], firstColumns(rows, 2)) - 2
 	for i := range rows {
-		rows[i][2] = columns.Rewrap(rows[i][2], room)
+		rows[i][2] = rewrap(rows[i][2], room)
 	}
-	head[2] = columns.Rewrap(head[2], room)
+	head[2] = rewrap(head[2], room)
 	s.table(head, align[:3], rows)
 	s.marked(r)
 }
@@ -159,7 +158,7 @@ func (s *screen) latencies(r *result.Run) {
 	var cells [][]string
 	scenario, outcome := "", ""
 	for _, l := range rows {
-		row := []string{columns.Clip(l.scenario, 32), l.outcome, l.from, text.Thousands(int(l.dist.Count))}
+		row := []string{clip(l.scenario, 32), l.outcome, l.from, text.Thousands(int(l.dist.Count))}
 		if l.scenario == scenario && l.outcome == outcome {
 			row[1], row[3] = "", ""
 		}
@@ -176,7 +175,7 @@ func (s *screen) latencies(r *result.Run) {
 // fitting writes a table, if need be without the spare columns, of which the first goes first.
 func (s *screen) fitting(head []string, align string, rows [][]string, spare ...string) {
 	for _, name := range spare {
-		if columns.Width(head, rows) <= s.width {
+		if widthOf(head, rows) <= s.width {
 			break
 		}
 		i := slices.Index(head, name)

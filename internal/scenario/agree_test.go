@@ -8,8 +8,6 @@ import (
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // compiled returns the committed schema as an editor reads it.
@@ -40,15 +38,15 @@ var (
 )
 
 // value is what an editor sees in n with the core schema of YAML 1.2.
-func value(n *tree.Node) any {
+func value(n *Node) any {
 	switch n.Form {
-	case tree.Mapping:
+	case Mapping:
 		m := make(map[string]any, len(n.Keys))
 		for i, k := range n.Keys {
 			m[k.Text] = value(n.Items[i])
 		}
 		return m
-	case tree.Sequence:
+	case Sequence:
 		s := make([]any, len(n.Items))
 		for i, item := range n.Items {
 			s[i] = value(item)
@@ -83,7 +81,7 @@ func TestSchemaAcceptsWhatParses(t *testing.T) {
 		files[name] = src
 	}
 	for name, src := range files {
-		root, errs := tree.Parse(src, name, scenarioDocument())
+		root, errs := parseYAML(src, name, scenarioDocument())
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
@@ -107,7 +105,7 @@ func TestSchemaRefusesWhatDoesNotParse(t *testing.T) {
 		if beyond[name] != "" {
 			continue
 		}
-		root, _ := tree.Parse(src, name, scenarioDocument())
+		root, _ := parseYAML(src, name, scenarioDocument())
 		if root == nil { // no YAML, so nothing that a schema can see
 			continue
 		}
@@ -124,11 +122,11 @@ func TestSchemaAndDecoderAgree(t *testing.T) {
 	schema := compiled(t)
 	src := testdata(t, "good/full.yaml")["full.yaml"]
 	for _, row := range agreement() {
-		root, errs := tree.Parse(src, "full.yaml", tree.Document{})
+		root, errs := parseYAML(src, "full.yaml", Document{})
 		if len(errs) > 0 {
 			t.Fatal(errs)
 		}
-		set, err := tree.ParseSetting(row.setting)
+		set, err := ParseSetting(row.setting)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,7 +134,7 @@ func TestSchemaAndDecoderAgree(t *testing.T) {
 			t.Fatalf("%s: %v", row.setting, errs)
 		}
 		schemaErr := schema.Validate(value(root))
-		_, parseErr := Parse(src, "full.yaml", ParseOptions{Set: []tree.Setting{set}})
+		_, parseErr := Parse(src, "full.yaml", ParseOptions{Set: []Setting{set}})
 		if (parseErr == nil) != row.good {
 			t.Errorf("%s: the decoder says %v, want good=%v", row.setting, parseErr, row.good)
 		}

@@ -7,8 +7,6 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // testdata returns the files of a folder that match a pattern, by base name.
@@ -36,7 +34,7 @@ func TestEveryMistakeIsReportedWithItsPlaceAndAMend(t *testing.T) {
 			if s != nil || err == nil {
 				t.Fatalf("got %+v, %v, want no scenario and an error", s, err)
 			}
-			var problems tree.Errors
+			var problems Errors
 			if !errors.As(err, &problems) {
 				t.Fatalf("got a %T, want Errors", err)
 			}
@@ -53,7 +51,7 @@ func TestEveryMistakeIsReportedWithItsPlaceAndAMend(t *testing.T) {
 var yamlBreak = regexp.MustCompile("\r\n|[\n\r\u0085\u2028\u2029]")
 
 // checkPlace demands that a problem lies inside the file and names a rule.
-func checkPlace(t *testing.T, src []byte, p tree.Problem) {
+func checkPlace(t *testing.T, src []byte, p Problem) {
 	t.Helper()
 	lines := yamlBreak.Split(string(src), -1)
 	if last := len(lines) - 1; last > 0 && lines[last] == "" { // a break at the end begins no new line

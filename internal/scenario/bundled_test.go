@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
@@ -157,7 +156,7 @@ func TestSpreadWaitsTakeLonger(t *testing.T) {
 		"50%": 7200 * time.Millisecond} {
 		s, err := Parse(bundled(t)["retry-after.yaml"], "retry-after.yaml",
 			ParseOptions{Limit: "fixed-window,rate=5/4s",
-				Set: []tree.Setting{{Path: "expect.retry_after_spread", Value: spread}}})
+				Set: []Setting{{Path: "expect.retry_after_spread", Value: spread}}})
 		if err != nil {
 			t.Fatal(err)
 		}

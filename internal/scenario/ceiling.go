@@ -5,7 +5,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -108,7 +107,7 @@ func (p *Phase) peak(partitions int) spec.Rate {
 // Excesses returns what exceeds the ceilings of Safety, with the arithmetic: of each phase in their order or,
 // if no phase does, of their sums. Path is the name of the phase; empty: all phases together. nil: nothing
 // does.
-func (s *Scenario) Excesses() (out tree.Errors) {
+func (s *Scenario) Excesses() (out Errors) {
 	var requests int64
 	var lasts time.Duration
 	for i := range s.Phases {
@@ -132,13 +131,13 @@ func (s *Scenario) Excesses() (out tree.Errors) {
 }
 
 // over says of a phase, or of all, that it takes more than a ceiling allows.
-func (s *Scenario) over(phase, what, takes, most, mend string) tree.Problem {
-	return tree.Problem{File: s.File, Path: phase, What: what, Why: takes + ", over the limit of " + most,
+func (s *Scenario) over(phase, what, takes, most, mend string) Problem {
+	return Problem{File: s.File, Path: phase, What: what, Why: takes + ", over the limit of " + most,
 		Mend: mend}
 }
 
 // excessesOf returns how one phase exceeds the ceilings.
-func (s *Scenario) excessesOf(p *Phase) (out tree.Errors) {
+func (s *Scenario) excessesOf(p *Phase) (out Errors) {
 	add := func(what, takes, most, mend string) {
 		out = append(out, s.over(p.Name, what, takes, most, mend))
 	}

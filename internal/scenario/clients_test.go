@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -15,7 +14,7 @@ func TestIssuedKeys(t *testing.T) {
 	keys := []string{"alpha", "bravo", "charlie"}
 	parse := func(count string) *scenario.Scenario {
 		return read(t, "burst.yaml", scenario.ParseOptions{Keys: keys,
-			Set: []tree.Setting{{Path: "partition.count", Value: count}}})
+			Set: []scenario.Setting{{Path: "partition.count", Value: count}}})
 	}
 	s := parse("2")
 	s.SkipKeys = 2
@@ -67,7 +66,7 @@ func TestWhySeveralClientsAreLacking(t *testing.T) {
 	} {
 		s := read(t, "burst.yaml", scenario.ParseOptions{Partition: x.partition, Target: x.target,
 			Limit: "token-bucket,rate=10/s,burst=20",
-			Set:   []tree.Setting{{Path: "partition.count", Value: "3"}}})
+			Set:   []scenario.Setting{{Path: "partition.count", Value: "3"}}})
 		if s.Lacks != x.want {
 			t.Errorf("%s, %s: got %q, want %q", x.partition, x.target, s.Lacks, x.want)
 		}

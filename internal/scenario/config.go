@@ -2,7 +2,6 @@ package scenario
 
 import (
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -15,7 +14,7 @@ type Config struct {
 	Keys     string
 	Promises []result.Promise
 	// Header are settings of target.header, in the order of the file.
-	Header []tree.Setting
+	Header []Setting
 	// Scenarios are files, folders and builtin:NAME. Only and Skip select some of them.
 	Scenarios, Only, Skip []string
 	// SLO are bounds, as allowed_p99=50ms and errors=0, in the order of the file.
@@ -58,11 +57,11 @@ func configKind() kind[*configFile] {
 func partitionTextKind() kind[*string] {
 	const rule = "a partition is header:NAME, query:NAME, cookie:NAME, body:NAME, address, path or none"
 	whole := partitionKind()
-	return kind[*string]{schema: whole.schema, read: func(d *decoder, n *tree.Node, v *string) {
+	return kind[*string]{schema: whole.schema, read: func(d *decoder, n *Node, v *string) {
 		var p Partition
 		switch {
-		case !d.wants(n, tree.Scalar, rule):
-		case partitionNode(n).Form != tree.Mapping:
+		case !d.wants(n, Scalar, rule):
+		case partitionNode(n).Form != Mapping:
 			d.add(n, n.Describe(), rule, `write "header:X-Api-Key"`)
 		default:
 			whole.read(d, n, &p)
@@ -71,11 +70,11 @@ func partitionTextKind() kind[*string] {
 	}}
 }
 
-// ParseConfig reads the configuration src. Errors call it name. The error is a tree.Errors with every mistake
+// ParseConfig reads the configuration src. Errors call it name. The error is a Errors with every mistake
 // in it.
-func ParseConfig(src []byte, name string, env tree.Env) (*Config, error) {
+func ParseConfig(src []byte, name string, env Env) (*Config, error) {
 	const form = "a configuration is a mapping with target, limit, scenarios and more"
-	root, problems := tree.Parse(src, name, tree.Document{Has: form, Is: form})
+	root, problems := parseYAML(src, name, Document{Has: form, Is: form})
 	if root == nil {
 		return nil, problems.Err()
 	}
@@ -99,9 +98,9 @@ func ParseConfig(src []byte, name string, env tree.Env) (*Config, error) {
 	}
 	if n := root.Get("header"); n != nil {
 		for i, k := range n.Keys {
-			flag := tree.Problem{File: name, Line: k.At.Line, Col: k.At.Col}.Error()
-			c.Header = append(c.Header, tree.Setting{Path: "target.header", Field: k.Text, Flag: flag,
-				Value: tree.Verbatim(n.Items[i].Text), Secret: len(n.Items[i].Values) > 0})
+			flag := Problem{File: name, Line: k.At.Line, Col: k.At.Col}.Error()
+			c.Header = append(c.Header, Setting{Path: "target.header", Field: k.Text, Flag: flag,
+				Value: Verbatim(n.Items[i].Text), Secret: len(n.Items[i].Values) > 0})
 		}
 	}
 	return &c.Config, nil

@@ -3,8 +3,6 @@ package scenario
 import (
 	"errors"
 	"testing"
-
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // FuzzParseConfig demands that nothing panics, and that every problem lies inside the file.
@@ -24,7 +22,7 @@ func FuzzParseConfig(f *testing.F) {
 			t.Skip("large inputs only take longer")
 		}
 		c, err := ParseConfig(src, "f.yaml", environment("TARGET=http://127.0.0.1/"))
-		var problems tree.Errors
+		var problems Errors
 		switch {
 		case err == nil && c != nil:
 		case !errors.As(err, &problems) || len(problems) == 0 || c != nil:

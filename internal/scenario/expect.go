@@ -11,7 +11,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -22,7 +21,7 @@ import (
 type latencyDraft struct {
 	bounds []claim.LatencyBound
 	spans  []span
-	at     []*tree.Node
+	at     []*Node
 }
 
 func expectKind() kind[*draft] {
@@ -63,7 +62,7 @@ func resolutionKind() kind[*Resolution] {
 		key("burst", toleranceKind(), func(r *Resolution) *Tolerance { return &r.Burst }),
 		key("windowed", toleranceKind(), func(r *Resolution) *Tolerance { return &r.Windowed }),
 		key("rate", toleranceKind(), func(r *Resolution) *Tolerance { return &r.Rate }),
-	}, func(_ *decoder, n *tree.Node, r *Resolution) {
+	}, func(_ *decoder, n *Node, r *Resolution) {
 		if n.Get("windowed") == nil {
 			r.Windowed = r.Burst
 		}
@@ -139,7 +138,7 @@ func sloKind() kind[*draft] {
 	fields := []field[*draft]{key("errors", errorsKind(), func(e *draft) *[]int { return &e.Expect.Errors })}
 	for _, f := range latencyFields(true) {
 		fields = append(fields, field[*draft]{name: f.name, schema: f.schema,
-			read: func(d *decoder, n *tree.Node, e *draft) { f.read(d, n, &e.latency) }})
+			read: func(d *decoder, n *Node, e *draft) { f.read(d, n, &e.latency) }})
 	}
 	k := object("slo", fields, nil)
 	all := k.schema.Properties
@@ -152,7 +151,7 @@ func sloKind() kind[*draft] {
 
 func errorsKind() kind[*[]int] {
 	number := whole("a number of errors", 0, MaxRequests)
-	return kind[*[]int]{schema: number.schema, read: func(d *decoder, n *tree.Node, most *[]int) {
+	return kind[*[]int]{schema: number.schema, read: func(d *decoder, n *Node, most *[]int) {
 		*most = []int{0}
 		number.read(d, n, &(*most)[0])
 	}}
@@ -163,7 +162,7 @@ func latencyFields(slo bool) (fields []field[*latencyDraft]) {
 	for _, outcome := range []timeline.Outcome{timeline.Allowed, timeline.Denied} {
 		for _, q := range []string{"p50", "p90", "p95", "p99", "p999", "max"} {
 			bound := spanKind()
-			k := kind[*latencyDraft]{schema: bound.schema, read: func(d *decoder, n *tree.Node,
+			k := kind[*latencyDraft]{schema: bound.schema, read: func(d *decoder, n *Node,
 				l *latencyDraft) {
 				var length span
 				bound.read(d, n, &length)
@@ -226,7 +225,7 @@ func intactKind() kind[**claim.IntactExpect] {
 		key("body", boolean("body"), func(i *claim.IntactExpect) *bool { return &i.Body }),
 	}, nil)
 	return kind[**claim.IntactExpect]{schema: all.schema,
-		read: func(d *decoder, n *tree.Node, v **claim.IntactExpect) {
+		read: func(d *decoder, n *Node, v **claim.IntactExpect) {
 			var i claim.IntactExpect
 			all.read(d, n, &i)
 			for j, f := range i.Fields {
@@ -291,7 +290,7 @@ func drains(p *Phase) bool {
 
 // checkExpected reports expectations on phases that do not exist or have another shape, and completes the
 // others.
-func (s *draft) checkExpected(d *decoder, expect *tree.Node) {
+func (s *draft) checkExpected(d *decoder, expect *Node) {
 	var names []string
 	for i := range s.Phases {
 		names = append(names, s.Phases[i].Name)
@@ -323,7 +322,7 @@ func (s *draft) checkExpected(d *decoder, expect *tree.Node) {
 			continue
 		}
 		if storm.Clients = p.Clients; p.Shape != timeline.Backoff {
-			d.add(expect.Get("storm").Items[i], "phase "+tree.Quote(p.Name),
+			d.add(expect.Get("storm").Items[i], "phase "+Quote(p.Name),
 				"clients retry in a phase of shape backoff, and this one has shape "+string(p.Shape), "")
 		}
 		storm.Drained = storm.Drained && drains(p)

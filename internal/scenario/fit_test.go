@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
@@ -17,7 +16,7 @@ import (
 func sized(t *testing.T, id, limit, longest string) *scenario.Scenario {
 	t.Helper()
 	return read(t, id+".yaml", scenario.ParseOptions{Limit: limit, Target: "http://127.0.0.1:1/",
-		Set: []tree.Setting{{Path: "safety.max_duration", Value: longest}}})
+		Set: []scenario.Setting{{Path: "safety.max_duration", Value: longest}}})
 }
 
 // read reads a bundled scenario.

@@ -6,8 +6,6 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // FuzzParse demands that nothing panics, and that every problem lies inside the file. Its seeds are those of
@@ -33,7 +31,7 @@ func FuzzParse(f *testing.F) {
 			t.Skip("large inputs only take longer")
 		}
 		s, err := Parse(src, "f.yaml", ParseOptions{Env: environment("TARGET=http://127.0.0.1/", "N=5")})
-		var problems tree.Errors
+		var problems Errors
 		switch {
 		case err == nil && s.Unmet() != "": // it sends nothing
 		case err == nil:

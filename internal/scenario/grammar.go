@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -67,7 +66,7 @@ func deniedKind() kind[*Denied] {
 			func(v *Denied) *string { return &v.Header }),
 		key("body", word("a word of a body is PATH=VALUE", `^[^=\s]+=\S.*$`),
 			func(v *Denied) *string { return &v.Body }),
-	}, func(d *decoder, n *tree.Node, v *Denied) {
+	}, func(d *decoder, n *Node, v *Denied) {
 		if len(n.Keys) == 0 {
 			d.add(n, "an empty mapping", "denied has status, unanswered, header or body", "leave the key out")
 		}
@@ -91,7 +90,7 @@ func toldKind() kind[*Told] {
 		key("unit", word("a unit is a decimal number above 0", `^(0\.[0-9]*[1-9]|[1-9][0-9]*(\.[0-9]+)?)$`),
 			func(v *Told) *string { return &v.Unit }),
 		key("each", whole("a cost", 1, 1_000_000), func(v *Told) *int { return &v.Each }),
-	}, func(d *decoder, n *tree.Node, v *Told) {
+	}, func(d *decoder, n *Node, v *Told) {
 		given := 0
 		for _, where := range []string{"body", "header", "event", "each"} {
 			if n.Get(where) != nil {

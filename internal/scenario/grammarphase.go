@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -23,7 +22,7 @@ import (
 // phaseDraft is a phase as it is written, before its multiples are resolved.
 type phaseDraft struct {
 	Phase
-	at             *tree.Node
+	at             *Node
 	requests       amount
 	rate, from, to speed
 	pace           string
@@ -138,7 +137,7 @@ func (k shapeKeys) schema() *jsonschema.Schema {
 }
 
 // checkPhase checks the keys of a phase against its shape.
-func checkPhase(d *decoder, n *tree.Node, p *phaseDraft) {
+func checkPhase(d *decoder, n *Node, p *phaseDraft) {
 	p.at = n
 	i := slices.IndexFunc(shapes, func(s shapeKeys) bool { return s.shape == p.Shape })
 	if i < 0 {
@@ -148,9 +147,9 @@ func checkPhase(d *decoder, n *tree.Node, p *phaseDraft) {
 	what := "a phase of shape " + string(p.Shape)
 	for _, k := range n.Keys {
 		if ofSomeShape(k.Text) && !slices.Contains(s.takes(), k.Text) {
-			d.add(k, tree.Quote(k.Text), what+" takes "+text.OneOf(s.takes()), "remove it")
+			d.add(k, Quote(k.Text), what+" takes "+text.OneOf(s.takes()), "remove it")
 		} else if p.Quiet() && slices.Contains(sending(p.Shape), k.Text) {
-			d.add(k, tree.Quote(k.Text), what+" sends nothing", "remove it")
+			d.add(k, Quote(k.Text), what+" sends nothing", "remove it")
 		}
 	}
 	d.missing(n, what, s.needs)
@@ -202,9 +201,9 @@ func hookKeys() []field[*phaseDraft] {
 // commandKind is the kind of a command. It has no variables, so the file shows what the shell is given.
 func commandKind() kind[*string] {
 	text := word("a command is text", `\S`)
-	return kind[*string]{schema: text.schema, read: func(d *decoder, n *tree.Node, v *string) {
-		if n.Form == tree.Scalar && strings.Contains(strings.ReplaceAll(n.Raw, "$$", ""), "${") {
-			d.add(n, tree.Quote(n.Raw), "a command has no variables of rlcheck, so that the environment "+
+	return kind[*string]{schema: text.schema, read: func(d *decoder, n *Node, v *string) {
+		if n.Form == Scalar && strings.Contains(strings.ReplaceAll(n.Raw, "$$", ""), "${") {
+			d.add(n, Quote(n.Raw), "a command has no variables of rlcheck, so that the environment "+
 				"cannot choose what runs", "write $$ before a variable that the shell replaces")
 			return
 		}
@@ -230,19 +229,19 @@ func (p *phaseDraft) resolveHook(before []Phase) {
 }
 
 // checkHook reports keys of a phase of shape hook that it cannot use.
-func checkHook(d *decoder, n *tree.Node, p *phaseDraft) {
+func checkHook(d *decoder, n *Node, p *phaseDraft) {
 	if at := n.Get("limit"); at != nil && p.Event.Action != timeline.Reload {
 		d.add(at, "limit", "an action "+string(p.Event.Action)+" changes no limit",
 			"remove it, or write action: reload")
 	} else if p.limit.none || p.limit.zero {
-		d.add(at, tree.Quote(at.Text), "a limit that is reloaded must count", "write a SPEC or a multiple")
+		d.add(at, Quote(at.Text), "a limit that is reloaded must count", "write a SPEC or a multiple")
 	}
 }
 
 // retryDraft is how clients retry as it is written, before its multiples are resolved.
 type retryDraft struct {
 	timeline.Retry
-	at              *tree.Node
+	at              *Node
 	base, max, open span
 }
 
@@ -260,7 +259,7 @@ func retryKind() kind[*retryDraft] {
 		key("breaker", whole("a number of denials", 1, MaxRequests),
 			func(r *retryDraft) *int { return &r.Breaker }),
 		key("open", wait, func(r *retryDraft) *span { return &r.open }),
-	}, func(_ *decoder, n *tree.Node, r *retryDraft) { r.at = n })
+	}, func(_ *decoder, n *Node, r *retryDraft) { r.at = n })
 }
 
 // resolveRetry completes a backoff phase.

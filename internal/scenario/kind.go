@@ -12,14 +12,13 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/text"
 )
 
 // decoder collects the problems of one file while it is read.
 type decoder struct {
 	file     string
-	problems tree.Errors
+	problems Errors
 	// lenient: the limit was given from outside. A scenario that does not suit it is then no mistake.
 	lenient bool
 	// issued: clients have issued keys, which are not new.
@@ -27,10 +26,10 @@ type decoder struct {
 }
 
 // add reports a problem at n.
-func (d *decoder) add(n *tree.Node, what, why, mend string) { d.addAt(n.At, n.Path, what, why, mend) }
+func (d *decoder) add(n *Node, what, why, mend string) { d.addAt(n.At, n.Path, what, why, mend) }
 
-func (d *decoder) addAt(at tree.Position, path, what, why, mend string) {
-	p := tree.Problem{File: d.file, Line: at.Line, Col: at.Col, Path: path, What: what, Why: why, Mend: mend}
+func (d *decoder) addAt(at Position, path, what, why, mend string) {
+	p := Problem{File: d.file, Line: at.Line, Col: at.Col, Path: path, What: what, Why: why, Mend: mend}
 	if at.Setting != "" {
 		p.File, p.Line, p.Col = at.Setting, 0, 0
 	}
@@ -41,19 +40,19 @@ func (d *decoder) addAt(at tree.Position, path, what, why, mend string) {
 const mostGuesses = 100
 
 // unknown reports a word that is not among words.
-func (d *decoder) unknown(at tree.Position, path, what, word, why string, words []string) {
+func (d *decoder) unknown(at Position, path, what, word, why string, words []string) {
 	mend := ""
 	if len(d.problems) < mostGuesses { // a file full of nonsense is not worth the time
 		mend = text.Suggest(word, words)
 	}
-	d.addAt(at, path, what+tree.Quote(word), why, mend)
+	d.addAt(at, path, what+Quote(word), why, mend)
 }
 
 // kind is one form of value. read reads it from a node to where V points, or reports why it does not fit.
 // schema tells an editor the same. V is a pointer, so that generic code is compiled once for all of them.
 // That spares a release 350 kB.
 type kind[V any] struct {
-	read   func(d *decoder, n *tree.Node, v V)
+	read   func(d *decoder, n *Node, v V)
 	schema *jsonschema.Schema
 }
 
@@ -61,7 +60,7 @@ type kind[V any] struct {
 type field[T any] struct {
 	name     string
 	required bool
-	read     func(d *decoder, n *tree.Node, t T)
+	read     func(d *decoder, n *Node, t T)
 	schema   *jsonschema.Schema
 }
 
@@ -85,7 +84,7 @@ var keyDocs = sync.OnceValue(func() map[string]map[string]string {
 // key returns the field with a name and a kind. at returns the member of T that keeps the value.
 func key[T, V any](name string, k kind[V], at func(T) V) field[T] {
 	return field[T]{name: name, schema: k.schema,
-		read: func(d *decoder, n *tree.Node, t T) { k.read(d, n, at(t)) }}
+		read: func(d *decoder, n *Node, t T) { k.read(d, n, at(t)) }}
 }
 
 // must makes the key required.
@@ -93,7 +92,7 @@ func (f field[T]) must() field[T] { f.required = true; return f }
 
 // object returns the kind of a mapping with known keys. check, which may be nil, checks the whole when all
 // keys are read.
-func object[T any](what string, fields []field[T], check func(d *decoder, n *tree.Node, t T)) kind[T] {
+func object[T any](what string, fields []field[T], check func(d *decoder, n *Node, t T)) kind[T] {
 	names := make([]string, len(fields))
 	s := &jsonschema.Schema{Type: "object", Properties: map[string]*jsonschema.Schema{},
 		AdditionalProperties: never()}
@@ -107,8 +106,8 @@ func object[T any](what string, fields []field[T], check func(d *decoder, n *tre
 		}
 	}
 	s.PropertyOrder = names
-	return kind[T]{schema: s, read: func(d *decoder, n *tree.Node, t T) {
-		if !d.wants(n, tree.Mapping, what+" is a mapping") {
+	return kind[T]{schema: s, read: func(d *decoder, n *Node, t T) {
+		if !d.wants(n, Mapping, what+" is a mapping") {
 			return
 		}
 		for i, k := range n.Keys {
@@ -129,10 +128,10 @@ func object[T any](what string, fields []field[T], check func(d *decoder, n *tre
 
 // missing reports the keys of names that a mapping lacks. A key that stands there under a similar name is not
 // reported.
-func (d *decoder) missing(n *tree.Node, what string, names []string) {
+func (d *decoder) missing(n *Node, what string, names []string) {
 	var lacks []string
 	for _, name := range names {
-		near := func(k *tree.Node) bool { return n.Odd && text.Suggest(k.Text, []string{name}) != "" }
+		near := func(k *Node) bool { return n.Odd && text.Suggest(k.Text, []string{name}) != "" }
 		if n.Get(name) == nil && !slices.ContainsFunc(n.Keys, near) {
 			lacks = append(lacks, name)
 		}
@@ -140,7 +139,7 @@ func (d *decoder) missing(n *tree.Node, what string, names []string) {
 	switch len(lacks) {
 	case 0:
 	case 1:
-		d.add(n, "no "+tree.Quote(lacks[0]), what+" has one", "")
+		d.add(n, "no "+Quote(lacks[0]), what+" has one", "")
 	default:
 		d.add(n, "no "+strings.Join(lacks, ", no "), what+" has them", "")
 	}
@@ -151,8 +150,8 @@ func list[V any](what string, k kind[*V]) kind[*[]V] {
 	one := 1
 	return kind[*[]V]{
 		schema: &jsonschema.Schema{Type: "array", Items: k.schema, MinItems: &one},
-		read: func(d *decoder, n *tree.Node, v *[]V) {
-			if !d.wants(n, tree.Sequence, "a list of "+what+" stands in brackets or has a dash before each") {
+		read: func(d *decoder, n *Node, v *[]V) {
+			if !d.wants(n, Sequence, "a list of "+what+" stands in brackets or has a dash before each") {
 				return
 			}
 			if len(n.Items) == 0 {
@@ -167,7 +166,7 @@ func list[V any](what string, k kind[*V]) kind[*[]V] {
 }
 
 // wants tells whether n has the form, and reports it otherwise.
-func (d *decoder) wants(n *tree.Node, f tree.Form, why string) bool {
+func (d *decoder) wants(n *Node, f Form, why string) bool {
 	if n.Bad { // it is reported already
 		return false
 	}
@@ -184,8 +183,8 @@ func (d *decoder) wants(n *tree.Node, f tree.Form, why string) bool {
 // textKind returns the kind of a text that parse accepts. parse returns the rule that s breaks, and a mend.
 func textKind[V any](rule string, schema *jsonschema.Schema,
 	parse func(s string) (v V, why, mend string)) kind[*V] {
-	return kind[*V]{schema: orVariable(schema), read: func(d *decoder, n *tree.Node, v *V) {
-		if !d.wants(n, tree.Scalar, rule) {
+	return kind[*V]{schema: orVariable(schema), read: func(d *decoder, n *Node, v *V) {
+		if !d.wants(n, Scalar, rule) {
 			return
 		}
 		if n.IsNull() {
@@ -194,7 +193,7 @@ func textKind[V any](rule string, schema *jsonschema.Schema,
 		}
 		got, why, mend := parse(n.Text)
 		if why != "" {
-			d.add(n, tree.Quote(n.Text), why, mend)
+			d.add(n, Quote(n.Text), why, mend)
 			return
 		}
 		*v = got
@@ -210,15 +209,15 @@ func word(rule, pattern string) kind[*string] {
 		s.MinLength = new(int)
 		*s.MinLength = 1
 	}
-	return kind[*string]{schema: orVariable(s), read: func(d *decoder, n *tree.Node, v *string) {
+	return kind[*string]{schema: orVariable(s), read: func(d *decoder, n *Node, v *string) {
 		switch {
-		case !d.wants(n, tree.Scalar, rule):
+		case !d.wants(n, Scalar, rule):
 		case n.IsNull():
 			d.add(n, "nothing", rule, "")
 		case n.Text == "" || !re.MatchString(n.Text):
-			d.add(n, tree.Quote(n.Text), rule, "")
+			d.add(n, Quote(n.Text), rule, "")
 		case !n.IsText():
-			d.add(n, tree.Quote(n.Text), rule+", and YAML reads this as something else", "put it in quotes")
+			d.add(n, Quote(n.Text), rule+", and YAML reads this as something else", "put it in quotes")
 		default:
 			*v = n.Text
 		}
@@ -234,8 +233,8 @@ func choice[V ~string](what string, values ...V) kind[*V] {
 	}
 	rule := what + " is " + text.OneOf(words)
 	return kind[*V]{schema: orVariable(&jsonschema.Schema{Type: "string", Enum: enum}),
-		read: func(d *decoder, n *tree.Node, v *V) {
-			if !d.wants(n, tree.Scalar, rule) {
+		read: func(d *decoder, n *Node, v *V) {
+			if !d.wants(n, Scalar, rule) {
 				return
 			}
 			switch {
@@ -256,8 +255,8 @@ func whole(what string, least, most int64) kind[*int] {
 	lo, hi := float64(least), float64(most)
 	return kind[*int]{
 		schema: orVariable(&jsonschema.Schema{Type: "integer", Minimum: &lo, Maximum: &hi}, grouped()),
-		read: func(d *decoder, n *tree.Node, v *int) {
-			if !d.wants(n, tree.Scalar, rule) {
+		read: func(d *decoder, n *Node, v *int) {
+			if !d.wants(n, Scalar, rule) {
 				return
 			}
 			i, ok := wholeNumber(n.Text)
@@ -288,13 +287,13 @@ func wholeNumber(s string) (int64, bool) {
 func boolean(what string) kind[*bool] {
 	rule := what + " is true or false"
 	return kind[*bool]{schema: orVariable(&jsonschema.Schema{Type: "boolean"}),
-		read: func(d *decoder, n *tree.Node, v *bool) {
+		read: func(d *decoder, n *Node, v *bool) {
 			switch {
-			case !d.wants(n, tree.Scalar, rule):
+			case !d.wants(n, Scalar, rule):
 			case n.Text != "true" && n.Text != "false":
 				d.add(n, n.Describe(), rule, "")
 			case !n.Plain && !n.Varied():
-				d.add(n, tree.Quote(n.Text), rule, "leave out the quotes")
+				d.add(n, Quote(n.Text), rule, "leave out the quotes")
 			default:
 				*v = n.Text == "true"
 			}

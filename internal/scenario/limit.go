@@ -12,7 +12,6 @@ import (
 	"github.com/google/jsonschema-go/jsonschema"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 )
@@ -26,20 +25,20 @@ func limitKind() kind[*spec.Limit] {
 	text := &jsonschema.Schema{Type: "string", MinLength: &one}
 	return kind[*spec.Limit]{
 		schema: anyOf(policy, &jsonschema.Schema{Type: "array", Items: policy, MinItems: &one}, text),
-		read: func(d *decoder, n *tree.Node, l *spec.Limit) {
+		read: func(d *decoder, n *Node, l *spec.Limit) {
 			switch {
 			case n.Bad:
-			case n.Form == tree.Mapping:
+			case n.Form == Mapping:
 				if p, ok := d.policy(n); ok {
 					*l = spec.Limit{p}
 				}
-			case n.Form == tree.Sequence && len(n.Items) > 0:
+			case n.Form == Sequence && len(n.Items) > 0:
 				for _, item := range n.Items {
 					if p, ok := d.policy(item); ok {
 						*l = append(*l, p)
 					}
 				}
-			case n.Form == tree.Scalar && n.IsText():
+			case n.Form == Scalar && n.IsText():
 				d.spec(n, l)
 			default:
 				d.add(n, n.Describe(), why, "")
@@ -49,7 +48,7 @@ func limitKind() kind[*spec.Limit] {
 }
 
 // spec reads a limit in the words of the command line.
-func (d *decoder) spec(n *tree.Node, l *spec.Limit) {
+func (d *decoder) spec(n *Node, l *spec.Limit) {
 	got, err := spec.Parse(n.Text)
 	if wrong, ok := errors.AsType[*spec.ParseError](err); ok {
 		for _, p := range wrong.Problems {
@@ -64,8 +63,8 @@ func (d *decoder) spec(n *tree.Node, l *spec.Limit) {
 	*l = got
 }
 
-func (d *decoder) policy(n *tree.Node) (spec.Policy, bool) {
-	if !d.wants(n, tree.Mapping, "a limit is a mapping with an algorithm and its parameters") {
+func (d *decoder) policy(n *Node) (spec.Policy, bool) {
+	if !d.wants(n, Mapping, "a limit is a mapping with an algorithm and its parameters") {
 		return spec.Policy{}, false
 	}
 	algorithm := n.Get("algorithm")
@@ -73,7 +72,7 @@ func (d *decoder) policy(n *tree.Node) (spec.Policy, bool) {
 		mend := ""
 		for _, k := range n.Keys {
 			if text.Suggest(k.Text, []string{"algorithm"}) != "" {
-				mend = "is that " + tree.Quote(k.Text) + "?"
+				mend = "is that " + Quote(k.Text) + "?"
 			}
 		}
 		d.add(n, `no "algorithm"`, "a limit names one of "+strings.Join(algorithms(), ", "), mend)
@@ -81,10 +80,10 @@ func (d *decoder) policy(n *tree.Node) (spec.Policy, bool) {
 	}
 	before := len(d.problems)
 	var pairs []spec.Pair
-	var keys, values []*tree.Node
+	var keys, values []*Node
 	for i, k := range n.Keys {
 		v := n.Items[i]
-		if v == algorithm || !d.wants(v, tree.Scalar, "a parameter of a limit is one value") {
+		if v == algorithm || !d.wants(v, Scalar, "a parameter of a limit is one value") {
 			continue
 		}
 		text := v.Text
@@ -94,7 +93,7 @@ func (d *decoder) policy(n *tree.Node) (spec.Policy, bool) {
 		pairs = append(pairs, spec.Pair{Key: k.Text, Value: text})
 		keys, values = append(keys, k), append(values, v)
 	}
-	if !d.wants(algorithm, tree.Scalar, "an algorithm is one of "+strings.Join(algorithms(), ", ")) ||
+	if !d.wants(algorithm, Scalar, "an algorithm is one of "+strings.Join(algorithms(), ", ")) ||
 		len(d.problems) > before {
 		return spec.Policy{}, false
 	}
@@ -311,15 +310,15 @@ var timesPattern = regexp.MustCompile(`^[0-9]{1,3}(\.[0-9]{1,3})?x$`)
 
 func phaseLimitKind() kind[*phaseLimit] {
 	limit := limitKind()
-	return kind[*phaseLimit]{schema: limit.schema, read: func(d *decoder, n *tree.Node, l *phaseLimit) {
+	return kind[*phaseLimit]{schema: limit.schema, read: func(d *decoder, n *Node, l *phaseLimit) {
 		switch {
-		case n.Form == tree.Scalar && n.Text == "none":
+		case n.Form == Scalar && n.Text == "none":
 			l.none = true
-		case n.Form == tree.Scalar && n.Text == "zero":
+		case n.Form == Scalar && n.Text == "zero":
 			l.zero = true
-		case n.Form == tree.Scalar && timesPattern.MatchString(n.Text):
+		case n.Form == Scalar && timesPattern.MatchString(n.Text):
 			if l.times, _ = parseMultiple(strings.TrimSuffix(n.Text, "x")); l.times.num == 0 {
-				d.add(n, tree.Quote(n.Text), "a multiple of a limit is over 0",
+				d.add(n, Quote(n.Text), "a multiple of a limit is over 0",
 					`write "zero" for a limit of nothing`)
 			}
 		default:

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -15,13 +14,13 @@ import (
 
 // Lint reads a scenario as Parse does and adds warnings: things that are no mistakes, but could be better.
 // Warnings are in file order. There are none if there is an error.
-func Lint(src []byte, name string, opts ParseOptions) (*Scenario, []tree.Problem, error) {
+func Lint(src []byte, name string, opts ParseOptions) (*Scenario, []Problem, error) {
 	s, err := read(src, name, opts)
 	if err != nil {
 		return nil, nil, err
 	}
 	l := linter{decoder: decoder{file: name}, s: s}
-	root, _ := tree.Parse(src, name, scenarioDocument())
+	root, _ := parseYAML(src, name, scenarioDocument())
 	l.head(src, root)
 	l.faults(root, opts.Faults)
 	l.plan(root)
@@ -36,10 +35,10 @@ type linter struct {
 }
 
 // head warns of what a file lacks.
-func (l *linter) head(src []byte, root *tree.Node) {
+func (l *linter) head(src []byte, root *Node) {
 	first, _, _ := strings.Cut(string(src), "\n")
 	if !strings.HasPrefix(first, "# yaml-language-server: $schema=") {
-		l.addAt(tree.Position{Line: 1, Col: 1}, "", "no schema header",
+		l.addAt(Position{Line: 1, Col: 1}, "", "no schema header",
 			"editors check a file if its first line names the schema",
 			`begin with "# yaml-language-server: $schema=./scenario.schema.json"`)
 	}
@@ -53,16 +52,16 @@ func (l *linter) head(src []byte, root *tree.Node) {
 	}
 	base := filepath.Base(l.decoder.file)
 	if stem, isFile := strings.CutSuffix(base, ".yaml"); isFile && stem != l.s.ID && root.Get("id") != nil {
-		l.add(root.Get("id"), tree.Quote(l.s.ID), "the file is called "+tree.Quote(base),
+		l.add(root.Get("id"), Quote(l.s.ID), "the file is called "+Quote(base),
 			"give both the same name")
 	}
 	if n := root.Get("title"); n != nil && strings.HasSuffix(l.s.Title, ".") {
-		l.add(n, tree.Quote(l.s.Title), "a title has no full stop", "")
+		l.add(n, Quote(l.s.Title), "a title has no full stop", "")
 	}
 }
 
 // faults warns of names in catches that are no faults.
-func (l *linter) faults(root *tree.Node, known []string) {
+func (l *linter) faults(root *Node, known []string) {
 	list := root.Get("catches")
 	if list == nil || len(known) == 0 {
 		return
@@ -73,13 +72,13 @@ func (l *linter) faults(root *tree.Node, known []string) {
 			if mend == "" {
 				mend = "rlcheck serve --fault list shows them all"
 			}
-			l.add(n, tree.Quote(n.Text), "there is no such fault", mend)
+			l.add(n, Quote(n.Text), "there is no such fault", mend)
 		}
 	}
 }
 
 // plan warns of plans that cannot show what they should.
-func (l *linter) plan(root *tree.Node) {
+func (l *linter) plan(root *Node) {
 	s := l.s
 	denies := false
 	for i := range s.Phases {
@@ -131,10 +130,10 @@ func (d Declared) String() string {
 // LintOpenAPI says which operations of an OpenAPI document (3.x, or Swagger 2.0) declare how they are
 // limited. It warns of each that does not, in file order. A limit is a header field of a response such as
 // X-RateLimit-Limit or RateLimit, or an extension such as x-ratelimit. What another file has is not seen.
-func LintOpenAPI(src []byte, name string) (Declared, []tree.Problem, error) {
-	root, bad := tree.Parse(src, name, tree.Document{Foreign: true, Is: "an OpenAPI document is one mapping"})
+func LintOpenAPI(src []byte, name string) (Declared, []Problem, error) {
+	root, bad := parseYAML(src, name, Document{Foreign: true, Is: "an OpenAPI document is one mapping"})
 	if root == nil || root.Get("openapi") == nil && root.Get("swagger") == nil {
-		bad = append(bad, tree.Problem{File: name, Line: 1, Col: 1, What: "no OpenAPI document",
+		bad = append(bad, Problem{File: name, Line: 1, Col: 1, What: "no OpenAPI document",
 			Why: "it has neither openapi nor swagger"})
 		return Declared{}, nil, bad.Err()
 	}
@@ -157,12 +156,12 @@ var methods = []string{"GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS", "HEAD
 
 type document struct {
 	linter
-	root     *tree.Node
+	root     *Node
 	declared Declared
 }
 
 // follow returns what a node refers to with $ref, or the node itself; an empty mapping if it is not here.
-func (d *document) follow(n *tree.Node) *tree.Node {
+func (d *document) follow(n *Node) *Node {
 	for range 16 { // a chain of references
 		ref := n.Get("$ref")
 		if ref == nil {
@@ -170,25 +169,25 @@ func (d *document) follow(n *tree.Node) *tree.Node {
 		}
 		pointer, here := strings.CutPrefix(ref.Text, "#/")
 		if !here {
-			return &tree.Node{Form: tree.Mapping}
+			return &Node{Form: Mapping}
 		}
 		n = d.root
 		for step := range strings.SplitSeq(pointer, "/") {
 			n = n.Get(strings.NewReplacer("~1", "/", "~0", "~", "%7B", "{", "%7D", "}").Replace(step))
 		}
 		if n == nil {
-			d.add(ref, tree.Quote(ref.Text), "the document has no such part", "")
+			d.add(ref, Quote(ref.Text), "the document has no such part", "")
 		}
 	}
-	if n == nil || n.Form != tree.Mapping {
-		return &tree.Node{Form: tree.Mapping}
+	if n == nil || n.Form != Mapping {
+		return &Node{Form: Mapping}
 	}
 	return n
 }
 
 // operation counts one operation, and warns of what it does not declare. stated: the whole path states a
 // limit.
-func (d *document) operation(name string, op *tree.Node, stated bool) {
+func (d *document) operation(name string, op *Node, stated bool) {
 	d.declared.Operations++
 	responses := d.follow(op.Get("responses"))
 	stated = stated || d.states(op)
@@ -219,15 +218,15 @@ func (d *document) operation(name string, op *tree.Node, stated bool) {
 }
 
 // states tells whether a mapping has a member that states a limit.
-func (d *document) states(n *tree.Node) bool {
-	return n != nil && slices.ContainsFunc(n.Keys, func(k *tree.Node) bool {
+func (d *document) states(n *Node) bool {
+	return n != nil && slices.ContainsFunc(n.Keys, func(k *Node) bool {
 		name := strings.NewReplacer("-", "", "_", "").Replace(strings.ToLower(k.Text))
 		return strings.Contains(name, "ratelimit") || strings.Contains(name, "throttl")
 	})
 }
 
 // header returns the declaration of a header field of a response, whatever its capitals; nil: there is none.
-func (d *document) header(response *tree.Node, name string) *tree.Node {
+func (d *document) header(response *Node, name string) *Node {
 	headers := d.follow(response.Get("headers"))
 	for i, k := range headers.Keys {
 		if strings.EqualFold(k.Text, name) {
@@ -238,13 +237,13 @@ func (d *document) header(response *tree.Node, name string) *tree.Node {
 }
 
 // whole warns of a Retry-After that may have fractions.
-func (d *document) whole(wait *tree.Node) {
+func (d *document) whole(wait *Node) {
 	kind := d.follow(wait.Get("schema")).Get("type")
 	if kind == nil {
 		kind = wait.Get("type") // Swagger 2.0
 	}
 	if kind != nil && kind.Text == "number" {
-		d.add(kind, tree.Quote(kind.Text), "Retry-After is whole seconds or a date (RFC 9110, 10.2.3)",
+		d.add(kind, Quote(kind.Text), "Retry-After is whole seconds or a date (RFC 9110, 10.2.3)",
 			`write "integer"`)
 	}
 }

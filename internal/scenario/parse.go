@@ -12,7 +12,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/claim"
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
@@ -20,14 +19,14 @@ import (
 // ParseOptions change what Parse reads. The zero value reads the file as it is, with no environment.
 type ParseOptions struct {
 	// Env looks up the variables of the file.
-	Env tree.Env
+	Env Env
 	// Set overrides values. Later settings win.
-	Set []tree.Setting
+	Set []Setting
 	// Target overrides target.url, Limit the limit (a SPEC), and Partition its kind (header:NAME, address,
 	// path or query:NAME). Empty: the value of the file.
 	Target, Limit, Partition string
 	// Request overrides keys below target. It wins over Set.
-	Request []tree.Setting
+	Request []Setting
 	// Promises are promises of the target in addition to those of the file.
 	Promises []result.Promise
 	// Keys are the keys that the target has issued, one for each client. Empty: clients invent theirs.
@@ -37,8 +36,8 @@ type ParseOptions struct {
 }
 
 // scenarioDocument returns what messages say of an empty scenario file.
-func scenarioDocument() tree.Document {
-	return tree.Document{Has: "a scenario has id, title, kind, limit and phases",
+func scenarioDocument() Document {
+	return Document{Has: "a scenario has id, title, kind, limit and phases",
 		Is: "a scenario is one mapping", Mend: `begin with the output of "rlcheck init"`}
 }
 
@@ -54,7 +53,7 @@ type draft struct {
 	sharing map[timeline.Attribute]claim.Sharing
 }
 
-// Parse reads the scenario file src. Errors call it name. The error is a tree.Errors with every mistake in
+// Parse reads the scenario file src. Errors call it name. The error is a Errors with every mistake in
 // it.
 func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 	s, err := read(src, name, opts)
@@ -67,12 +66,12 @@ func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 
 // read is Parse, and keeps the values as written.
 func read(src []byte, name string, opts ParseOptions) (*draft, error) {
-	root, problems := tree.Parse(src, name, scenarioDocument())
+	root, problems := parseYAML(src, name, scenarioDocument())
 	if root == nil {
 		return nil, problems.Err()
 	}
-	if root.Form != tree.Mapping {
-		p := tree.Problem{File: name, Line: root.At.Line, Col: root.At.Col, What: root.Describe(),
+	if root.Form != Mapping {
+		p := Problem{File: name, Line: root.At.Line, Col: root.At.Col, What: root.Describe(),
 			Why: "a scenario is a mapping with id, title, kind, limit and phases"}
 		return nil, append(problems, p).Err()
 	}
@@ -125,7 +124,7 @@ func newDraft(name string) *draft {
 	}}
 }
 
-func (s *draft) decode(d *decoder, root *tree.Node) {
+func (s *draft) decode(d *decoder, root *Node) {
 	grammar().read(d, root, s)
 	if len(d.problems) > 0 { // the rest needs a right limit and right phases
 		return
@@ -149,7 +148,7 @@ func (s *draft) decode(d *decoder, root *tree.Node) {
 }
 
 // checkCeilings reports what exceeds the ceilings of Safety.
-func (s *draft) checkCeilings(d *decoder, root *tree.Node) {
+func (s *draft) checkCeilings(d *decoder, root *Node) {
 	for _, x := range s.Excesses() {
 		at := root.Get("phases")
 		if p := s.written(x.Path); p != nil {
@@ -182,7 +181,7 @@ func (s *draft) promise(more []result.Promise) {
 
 // secrets returns the values of the environment in the header fields, the body and parts of the URLs, and the
 // values of secret settings. Each comes once, and none is empty.
-func secrets(root *tree.Node) []string {
+func secrets(root *Node) []string {
 	target := root.Get("target")
 	nodes := slices.Clone(target.Get("header").Children())
 	for _, p := range root.Get("phases").Children() {
@@ -204,9 +203,9 @@ func secrets(root *tree.Node) []string {
 }
 
 // settings returns the overrides of opts in the order in which they are applied. Later ones win.
-func (opts ParseOptions) settings() []tree.Setting {
-	all := append([]tree.Setting(nil), opts.Set...)
-	for _, o := range []tree.Setting{
+func (opts ParseOptions) settings() []Setting {
+	all := append([]Setting(nil), opts.Set...)
+	for _, o := range []Setting{
 		{Path: "target.url", Value: opts.Target, Flag: "--target"},
 		{Path: "limit", Value: opts.Limit, Flag: "--limit"},
 	} {
@@ -219,14 +218,14 @@ func (opts ParseOptions) settings() []tree.Setting {
 
 // saysLimit tells whether an option gives the limit, or a part of it.
 func (opts ParseOptions) saysLimit() bool {
-	return slices.ContainsFunc(opts.settings(), func(s tree.Setting) bool {
+	return slices.ContainsFunc(opts.settings(), func(s Setting) bool {
 		return s.Path == "limit" || strings.HasPrefix(s.Path, "limit.")
 	})
 }
 
 // saysPartition tells whether an option says how clients are told apart.
 func (opts ParseOptions) saysPartition() bool {
-	return opts.Partition != "" || slices.ContainsFunc(opts.Set, func(s tree.Setting) bool {
+	return opts.Partition != "" || slices.ContainsFunc(opts.Set, func(s Setting) bool {
 		return strings.HasPrefix(s.Path, "partition") && s.Path != "partition.fresh" &&
 			s.Path != "partition.count"
 	})

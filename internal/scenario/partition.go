@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // The patterns of names: of header fields and cookies, and of query parameters and fields of a body.
@@ -29,7 +27,7 @@ func nameless(k PartitionKind) bool { return k == ByAddress || k == ByPath || k 
 
 // partitionNode turns header:NAME, header:NAME: FORMAT, query:NAME, cookie:NAME, body:NAME, address, path or
 // none into a mapping. Other text stays.
-func partitionNode(n *tree.Node) *tree.Node {
+func partitionNode(n *Node) *Node {
 	kind, name, named := strings.Cut(n.Text, ":")
 	if !isPartitionKind(kind) || named == nameless(PartitionKind(kind)) {
 		return n
@@ -39,9 +37,9 @@ func partitionNode(n *tree.Node) *tree.Node {
 	if !named {
 		value.Text, value.Raw, value.Plain = "true", "true", true
 	}
-	word := func(key string) *tree.Node { return &tree.Node{Text: key, Raw: key, At: n.At, Path: n.Path} }
-	out := &tree.Node{Form: tree.Mapping, At: n.At, Path: n.Path, Keys: []*tree.Node{word(kind)},
-		Items: []*tree.Node{value}}
+	word := func(key string) *Node { return &Node{Text: key, Raw: key, At: n.At, Path: n.Path} }
+	out := &Node{Form: Mapping, At: n.At, Path: n.Path, Keys: []*Node{word(kind)},
+		Items: []*Node{value}}
 	if formatted {
 		out.Keys = append(out.Keys, word("format"))
 		out.Items = append(out.Items, n.Leaf("format", strings.TrimSpace(format)))
@@ -51,12 +49,12 @@ func partitionNode(n *tree.Node) *tree.Node {
 
 // partitionFlag overrides the kind of the partition below root with the text of --partition. count and the
 // rest stay.
-func partitionFlag(root *tree.Node, text string) {
-	at := tree.Position{Setting: "--partition"}
-	flag := partitionNode(&tree.Node{Text: text, Raw: text, Plain: true, At: at, Path: "partition"})
+func partitionFlag(root *Node, text string) {
+	at := Position{Setting: "--partition"}
+	flag := partitionNode(&Node{Text: text, Raw: text, Plain: true, At: at, Path: "partition"})
 	// There is a slot: the root is a mapping, and the step is not empty.
 	slot, _ := root.Slot("partition", at)
-	if old := *slot; old.Form == tree.Mapping && flag.Form == tree.Mapping {
+	if old := *slot; old.Form == Mapping && flag.Form == Mapping {
 		for i, k := range old.Keys {
 			if !isPartitionKind(k.Text) && k.Text != "format" {
 				flag.Keys, flag.Items = append(flag.Keys, k), append(flag.Items, old.Items[i])
@@ -93,12 +91,12 @@ func partitionKind() kind[*Partition] {
 	text := &jsonschema.Schema{Type: "string", Pattern: `^(header:` + field + `(: ?.*\{key\}.*)?|query:` +
 		parameter + `|cookie:` + field + `|body:` + parameter + `|address|path|none)$`}
 	return kind[*Partition]{schema: anyOf(mapped.schema, orVariable(text)),
-		read: func(d *decoder, n *tree.Node, p *Partition) {
-			if n.Form == tree.Scalar && !n.Bad {
+		read: func(d *decoder, n *Node, p *Partition) {
+			if n.Form == Scalar && !n.Bad {
 				n = partitionNode(n)
 			}
-			if n.Form != tree.Mapping {
-				if d.wants(n, tree.Scalar, why) {
+			if n.Form != Mapping {
+				if d.wants(n, Scalar, why) {
 					d.add(n, n.Describe(), why, `write "header:X-Api-Key"`)
 				}
 				return
@@ -107,8 +105,8 @@ func partitionKind() kind[*Partition] {
 		}}
 }
 
-func checkPartition(d *decoder, n *tree.Node, p *Partition) {
-	var kinds []*tree.Node
+func checkPartition(d *decoder, n *Node, p *Partition) {
+	var kinds []*Node
 	for i, k := range n.Keys {
 		if isPartitionKind(k.Text) {
 			kinds = append(kinds, k)
@@ -123,10 +121,10 @@ func checkPartition(d *decoder, n *tree.Node, p *Partition) {
 		p.Name = ""
 	}
 	if p.Kind != ByHeader && p.Format != "" {
-		d.add(n.Get("format"), tree.Quote(p.Format), "only a header field has a format", "remove it")
+		d.add(n.Get("format"), Quote(p.Format), "only a header field has a format", "remove it")
 	}
 	if len(kinds) > 1 {
-		d.add(kinds[1], tree.Quote(kinds[1].Text), "only one thing tells clients apart",
-			"remove it or "+tree.Quote(kinds[0].Text))
+		d.add(kinds[1], Quote(kinds[1].Text), "only one thing tells clients apart",
+			"remove it or "+Quote(kinds[0].Text))
 	}
 }

@@ -15,7 +15,7 @@ import (
 // for themselves. Without fresh partitions the names leave out the run. Arrivals are numbered from 0, first
 // those of open-loop phases and then those of boundary phases. The seed decides in which order partitions
 // take turns, and the same seed gives the same schedule. If something exceeds a ceiling of Safety, nothing is
-// planned, and the error is a tree.Errors without lines.
+// planned, and the error is of type Errors, without lines.
 func (s *Scenario) Plan(run string, seed uint64) (*timeline.Schedule, error) {
 	if over := s.Excesses(); len(over) > 0 {
 		return nil, over

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 	"github.com/rlcheck/rlcheck/internal/timeline"
@@ -137,19 +136,19 @@ func windowOf(l spec.Limit) time.Duration {
 const aimable = 200 * time.Millisecond
 
 // resolve returns the number of requests of one partition.
-func (a amount) resolve(d *decoder, n *tree.Node, b bounds, cost int64) int {
+func (a amount) resolve(d *decoder, n *Node, b bounds, cost int64) int {
 	if n == nil {
 		return 0
 	}
 	total := a.total(b, cost)
 	switch {
 	case total < 1:
-		d.add(n, tree.Quote(n.Text), fmt.Sprintf("with a limit that admits %d at once that is %d "+
+		d.add(n, Quote(n.Text), fmt.Sprintf("with a limit that admits %d at once that is %d "+
 			"requests, and a phase sends at least 1", b.full, total), "")
 	case total > MaxRequests && d.lenient: // it does not fit
 		return MaxRequests + 1
 	case total > MaxRequests:
-		d.add(n, tree.Quote(n.Text), fmt.Sprintf("with a limit that admits %d at once that is over %d "+
+		d.add(n, Quote(n.Text), fmt.Sprintf("with a limit that admits %d at once that is over %d "+
 			"requests", b.full, MaxRequests), "")
 		return MaxRequests
 	}
@@ -169,7 +168,7 @@ func (a amount) total(b bounds, cost int64) int64 {
 }
 
 // resolve returns the rate of one partition. Its pair is reduced no further than the multiple needs.
-func (v speed) resolve(d *decoder, n *tree.Node, b bounds, cost int64) spec.Rate {
+func (v speed) resolve(d *decoder, n *Node, b bounds, cost int64) spec.Rate {
 	if n == nil || v.x.den == 0 {
 		return v.fixed
 	}
@@ -178,13 +177,13 @@ func (v speed) resolve(d *decoder, n *tree.Node, b bounds, cost int64) spec.Rate
 	r := spec.Rate{N: MulDiv(b.rate.N, num, 1, false),
 		Per: time.Duration(MulDiv(int64(b.rate.Per), den, 1, false))}
 	if r.N == math.MaxInt64 || r.Per == math.MaxInt64 {
-		d.add(n, tree.Quote(n.Text), "that multiple of "+b.rate.String()+" does not fit", "")
+		d.add(n, Quote(n.Text), "that multiple of "+b.rate.String()+" does not fit", "")
 	}
 	return r
 }
 
 // resolve returns the duration between its bounds.
-func (s span) resolve(d *decoder, n *tree.Node, b bounds) time.Duration {
+func (s span) resolve(d *decoder, n *Node, b bounds) time.Duration {
 	if n == nil || s.x.den == 0 {
 		return s.fixed
 	}
@@ -217,7 +216,7 @@ func clampCount(f float64) int { return int(max(1, min(f, math.MaxInt32))) }
 
 // checkTogether reports parts of a scenario that contradict each other. It also tells the expectations what
 // they need to know of the phases.
-func (s *draft) checkTogether(d *decoder, root *tree.Node) {
+func (s *draft) checkTogether(d *decoder, root *Node) {
 	s.checkNames(d)
 	if !slices.ContainsFunc(s.Phases, func(p Phase) bool { return !p.Quiet() }) {
 		d.add(root.Get("phases"), "no requests", "a scenario sends at least one request", "")
@@ -236,18 +235,18 @@ func (s *draft) checkTogether(d *decoder, root *tree.Node) {
 
 // checkNames reports phases with the same name, and phases to an origin that does not exist.
 func (s *draft) checkNames(d *decoder) {
-	names := make(map[string]*tree.Node, len(s.Phases))
+	names := make(map[string]*Node, len(s.Phases))
 	for i := range s.phases {
 		p := &s.phases[i]
 		at := p.at.Get("name")
 		if first := names[p.Name]; first != nil {
-			d.add(at, tree.Quote(p.Name), fmt.Sprintf("each phase has its own name, and this name is used "+
+			d.add(at, Quote(p.Name), fmt.Sprintf("each phase has its own name, and this name is used "+
 				"at %d:%d already", first.At.Line, first.At.Col), "")
 		} else {
 			names[p.Name] = at
 		}
 		if p.Origin && s.Target.Origin == "" {
-			d.add(p.at.Get("origin"), "phase "+tree.Quote(p.Name),
+			d.add(p.at.Get("origin"), "phase "+Quote(p.Name),
 				"it goes to the origin, and the target has none", "write target.origin")
 		}
 	}
@@ -255,7 +254,7 @@ func (s *draft) checkNames(d *decoder) {
 		p := &s.phases[i]
 		aim := timeline.AimPhase(p.Name)
 		if other := names[aim]; p.Shape == timeline.Boundary && other != nil {
-			d.add(other, tree.Quote(aim), "the requests that find the boundary of phase "+tree.Quote(p.Name)+
+			d.add(other, Quote(aim), "the requests that find the boundary of phase "+Quote(p.Name)+
 				" have that name", "")
 		}
 	}
@@ -291,7 +290,7 @@ func (s *draft) countedPhases() (out [][]string) {
 }
 
 // checkNeeded reports expectations that need a phase which is missing.
-func (s *draft) checkNeeded(d *decoder, expect *tree.Node) {
+func (s *draft) checkNeeded(d *decoder, expect *Node) {
 	has := func(is func(Phase) bool) bool { return slices.ContainsFunc(s.Phases, is) }
 	if s.Expect.RetryAfter.Honored &&
 		!has(func(p Phase) bool { return p.Shape == timeline.HonorRetryAfter }) {
@@ -307,13 +306,13 @@ func (s *draft) checkNeeded(d *decoder, expect *tree.Node) {
 }
 
 // checkKeyField reports a header field that is also the field of the client's key.
-func (s *draft) checkKeyField(d *decoder, header *tree.Node, mend string) {
+func (s *draft) checkKeyField(d *decoder, header *Node, mend string) {
 	if header == nil || s.Partition.Kind != ByHeader {
 		return
 	}
 	for _, k := range header.Keys {
 		if strings.EqualFold(k.Text, s.Partition.Name) {
-			d.add(k, tree.Quote(k.Text), "this field holds the key of the client", mend)
+			d.add(k, Quote(k.Text), "this field holds the key of the client", mend)
 		}
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 const small = `id: small
@@ -20,7 +18,7 @@ phases:
 `
 
 // environment is an Env made of pairs NAME=VALUE.
-func environment(pairs ...string) tree.Env {
+func environment(pairs ...string) Env {
 	return func(name string) (string, bool) {
 		for _, p := range pairs {
 			if k, v, _ := strings.Cut(p, "="); k == name {
@@ -32,11 +30,11 @@ func environment(pairs ...string) tree.Env {
 }
 
 // set parses settings.
-func set(t *testing.T, texts ...string) []tree.Setting {
+func set(t *testing.T, texts ...string) []Setting {
 	t.Helper()
-	var all []tree.Setting
+	var all []Setting
 	for _, text := range texts {
-		s, err := tree.ParseSetting(text)
+		s, err := ParseSetting(text)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +142,7 @@ func TestMistakesOfSettingsNameTheSetting(t *testing.T) {
 			t.Errorf("%+v:\ngot  %v\nwant %s", row.opts, err, row.want)
 		}
 	}
-	if _, err := tree.ParseSetting("target"); err == nil {
+	if _, err := ParseSetting("target"); err == nil {
 		t.Error("a setting without a value: got no error")
 	}
 }
@@ -190,9 +188,9 @@ func TestASettingLeavesAKeyOut(t *testing.T) {
 		"  - {name: a, shape: at-once, requests: 2x}\n  - {name: b, shape: at-once, requests: 2x}\n" +
 		"expect: {denials: [{phase: a, max: 0}]}\n"
 	for _, value := range []string{"[]", "null"} {
-		var set []tree.Setting
+		var set []Setting
 		for _, path := range []string{"tags", "expect.denials", "phases.b"} {
-			set = append(set, tree.Setting{Path: path, Value: value})
+			set = append(set, Setting{Path: path, Value: value})
 		}
 		s, err := Parse([]byte(src), "x.yaml", ParseOptions{Set: set})
 		if err != nil {
@@ -202,7 +200,7 @@ func TestASettingLeavesAKeyOut(t *testing.T) {
 			t.Errorf("%s: got tags %q, %d bounds and %d phases, want one phase", value, s.Tags,
 				len(s.Expect.Denials), len(s.Phases))
 		}
-		_, err = Parse([]byte(src), "x.yaml", ParseOptions{Set: []tree.Setting{{Path: "title",
+		_, err = Parse([]byte(src), "x.yaml", ParseOptions{Set: []Setting{{Path: "title",
 			Value: value}}})
 		if err == nil {
 			t.Errorf("title=%s: no error", value)

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/google/jsonschema-go/jsonschema"
-
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 func targetKind() kind[*Target] {
@@ -37,10 +35,10 @@ func targetKind() kind[*Target] {
 		key("unix_socket", word("a socket is a path", `\S`),
 			func(t *Target) *string { return &t.UnixSocket }),
 		key("proxy", proxyKind(), func(t *Target) *string { return &t.Proxy }),
-	}, func(d *decoder, n *tree.Node, t *Target) {
+	}, func(d *decoder, n *Node, t *Target) {
 		checkWay(d, n, t)
 		if f := n.Get("fault"); f != nil && t.URL != Builtin {
-			d.add(f, tree.Quote(f.Text), "only the embedded target has faults, and url is "+tree.Quote(t.URL),
+			d.add(f, Quote(f.Text), "only the embedded target has faults, and url is "+Quote(t.URL),
 				"remove it, or write url: builtin")
 		}
 	})
@@ -50,8 +48,8 @@ func proxyKind() kind[*string] {
 	const rule = "a proxy is http://HOST:PORT"
 	is := regexp.MustCompile(`^http://([^/?#\s@]+@)?[^/?#\s@]+/?$`)
 	schema := &jsonschema.Schema{Type: "string", Pattern: is.String()}
-	return kind[*string]{schema: orVariable(schema), read: func(d *decoder, n *tree.Node, v *string) {
-		if !d.wants(n, tree.Scalar, rule) {
+	return kind[*string]{schema: orVariable(schema), read: func(d *decoder, n *Node, v *string) {
+		if !d.wants(n, Scalar, rule) {
 			return
 		}
 		if u, err := url.Parse(n.Text); err != nil || !is.MatchString(n.Text) || u.Hostname() == "" {
@@ -64,16 +62,16 @@ func proxyKind() kind[*string] {
 }
 
 // checkWay reports ways to the target that exclude each other.
-func checkWay(d *decoder, n *tree.Node, t *Target) {
+func checkWay(d *decoder, n *Node, t *Target) {
 	socket, proxy := n.Get("unix_socket"), n.Get("proxy")
 	switch {
 	case socket != nil && proxy != nil:
 		d.add(proxy, "a proxy", "a Unix socket is connected to directly", "remove one of them")
 	case socket != nil && t.Origin != "":
-		d.add(socket, tree.Quote(socket.Text), "one socket cannot be both the target and its origin",
+		d.add(socket, Quote(socket.Text), "one socket cannot be both the target and its origin",
 			"remove origin")
 	case socket != nil && t.URL == Builtin:
-		d.add(socket, tree.Quote(socket.Text), "the embedded target has no socket",
+		d.add(socket, Quote(socket.Text), "the embedded target has no socket",
 			"write the url of the target")
 	case proxy != nil && t.URL == Builtin:
 		d.add(proxy, "a proxy", "the embedded target is connected to directly", "write the url of the target")
@@ -147,8 +145,8 @@ func headerKind() kind[*map[string]string] {
 	return kind[*map[string]string]{
 		schema: &jsonschema.Schema{Type: "object", PropertyNames: pattern(tokenPattern),
 			AdditionalProperties: &jsonschema.Schema{Type: "string", Pattern: `^[^\r\n]*$`}},
-		read: func(d *decoder, n *tree.Node, h *map[string]string) {
-			if !d.wants(n, tree.Mapping, rule) {
+		read: func(d *decoder, n *Node, h *map[string]string) {
+			if !d.wants(n, Mapping, rule) {
 				return
 			}
 			*h = make(map[string]string, len(n.Keys))
@@ -156,16 +154,16 @@ func headerKind() kind[*map[string]string] {
 				v, got := n.Items[i], ""
 				name.read(d, k, &got)
 				switch {
-				case !d.wants(v, tree.Scalar, "a field value is text"):
+				case !d.wants(v, Scalar, "a field value is text"):
 				case slices.Contains(notForFiles, strings.ToLower(k.Text)):
-					d.add(k, tree.Quote(k.Text), "rlcheck writes this field itself", "remove it")
+					d.add(k, Quote(k.Text), "rlcheck writes this field itself", "remove it")
 				case !v.IsText():
 					d.add(v, v.Describe(), "a field value is text, and YAML reads this as something else",
 						"put it in quotes")
 				case strings.ContainsAny(v.Text, "\r\n"):
-					d.add(v, tree.Quote(v.Raw), "a field value is one line", "")
+					d.add(v, Quote(v.Raw), "a field value is one line", "")
 				case strings.TrimSpace(v.Text) != v.Text:
-					d.add(v, tree.Quote(v.Raw), "a field value neither begins nor ends with a space", "")
+					d.add(v, Quote(v.Raw), "a field value neither begins nor ends with a space", "")
 				default:
 					(*h)[k.Text] = v.Text
 				}

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/jsonschema-go/jsonschema"
 
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
 )
@@ -122,16 +121,16 @@ func spanKind() kind[*span] {
 			func(s *span) *multiple { return &s.x }).must(),
 		key("min", duration(0, longest), func(s *span) *time.Duration { return &s.min }),
 		key("max", duration(0, longest), func(s *span) *time.Duration { return &s.max }),
-	}, func(d *decoder, n *tree.Node, s *span) {
+	}, func(d *decoder, n *Node, s *span) {
 		if s.max > 0 && s.min > s.max {
 			d.add(n, "min "+text.Short(s.min), "it may not be over the max of "+text.Short(s.max), "")
 		}
 	})
 	text := textKind(`a duration is such as 500ms, 10s or "1.1x"`,
 		anyOf(pattern(durationPattern), pattern(multiplePattern)), parseSpan)
-	return kind[*span]{schema: anyOf(text.schema, parts.schema), read: func(d *decoder, n *tree.Node,
+	return kind[*span]{schema: anyOf(text.schema, parts.schema), read: func(d *decoder, n *Node,
 		s *span) {
-		if n.Form == tree.Mapping {
+		if n.Form == Mapping {
 			parts.read(d, n, s)
 			return
 		}
@@ -177,8 +176,8 @@ func amountOf(what string, most int64) kind[*amount] {
 	count := whole("a number of "+what, 1, most)
 	text := textKind(why, pattern(amountPattern), parseAmount)
 	return kind[*amount]{schema: anyOf(count.schema, pattern(amountPattern)),
-		read: func(d *decoder, n *tree.Node, a *amount) {
-			if n.Form == tree.Scalar && strings.Contains(n.Text, "x") {
+		read: func(d *decoder, n *Node, a *amount) {
+			if n.Form == Scalar && strings.Contains(n.Text, "x") {
 				text.read(d, n, a)
 				return
 			}
@@ -218,8 +217,8 @@ func decimal(what string) kind[*multiple] {
 	zero := 0.0
 	why := what + " is a number such as 3 or 1.5"
 	return kind[*multiple]{schema: orVariable(&jsonschema.Schema{Type: "number", ExclusiveMinimum: &zero}),
-		read: func(d *decoder, n *tree.Node, m *multiple) {
-			if !d.wants(n, tree.Scalar, why) {
+		read: func(d *decoder, n *Node, m *multiple) {
+			if !d.wants(n, Scalar, why) {
 				return
 			}
 			x, ok := parseMultiple(n.Text)

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/scenarios"
 )
@@ -21,7 +20,7 @@ func TestUnmetTellsAProxyWithoutItsOrigin(t *testing.T) {
 	}{{"builtin", "builtin", false}, {"http://p/", "builtin", true}, {"http://p/", "http://o/", false},
 		{"builtin", "http://o/", true}} {
 		s := read(t, "proxy-header-stripping.yaml", scenario.ParseOptions{Target: row.url,
-			Set: []tree.Setting{{Path: "target.origin", Value: row.origin}}})
+			Set: []scenario.Setting{{Path: "target.origin", Value: row.origin}}})
 		if (s.Unmet() != "") != row.unmet {
 			t.Errorf("url %q, origin %q: got %q, want unmet=%v", s.Target.URL, s.Target.Origin, s.Unmet(),
 				row.unmet)
@@ -32,7 +31,7 @@ func TestUnmetTellsAProxyWithoutItsOrigin(t *testing.T) {
 // TestHooksThatDoTheSameShareACommand: a hook without a command has that of the hook before it with its
 // action and its limit, and the time for it.
 func TestHooksThatDoTheSameShareACommand(t *testing.T) {
-	s := read(t, "hot-reload.yaml", scenario.ParseOptions{Set: []tree.Setting{
+	s := read(t, "hot-reload.yaml", scenario.ParseOptions{Set: []scenario.Setting{
 		{Path: "phases.reload-same.command", Value: "reload"},
 		{Path: "phases.reload-same.timeout", Value: "3s"},
 		{Path: "phases.reload-other.command", Value: "reload 3"}}})

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/rlcheck/rlcheck/internal/claim"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -31,7 +30,7 @@ func attributesKind() kind[*map[timeline.Attribute]claim.Sharing] {
 		if a.IsCost() {
 			word = price // a cost is no client
 		}
-		into := kind[*sharings]{schema: word.schema, read: func(d *decoder, n *tree.Node, m *sharings) {
+		into := kind[*sharings]{schema: word.schema, read: func(d *decoder, n *Node, m *sharings) {
 			var v claim.Sharing
 			word.read(d, n, &v)
 			if *m == nil {
@@ -45,7 +44,7 @@ func attributesKind() kind[*map[timeline.Attribute]claim.Sharing] {
 }
 
 // expectSharing completes the expectations on the phases with two sides.
-func (s *draft) expectSharing(d *decoder, expect *tree.Node) {
+func (s *draft) expectSharing(d *decoder, expect *Node) {
 	var varied []timeline.Attribute
 	for i := range s.phases {
 		p := &s.phases[i]
@@ -54,7 +53,7 @@ func (s *draft) expectSharing(d *decoder, expect *tree.Node) {
 		}
 		varied = append(varied, p.Vary)
 		if s.Partition.Count > 1 {
-			d.add(p.at.Get("vary"), tree.Quote(string(p.Vary)), "the two sides are those of one client",
+			d.add(p.at.Get("vary"), Quote(string(p.Vary)), "the two sides are those of one client",
 				"leave out partition.count")
 		}
 		x := claim.AttributeExpect{Phase: p.Name, Attribute: p.Vary, Sharing: claim.OneQuota,
@@ -78,7 +77,7 @@ func (s *draft) expectSharing(d *decoder, expect *tree.Node) {
 	for _, a := range attributes() {
 		if s.sharing[a] != "" && !slices.Contains(varied, a) {
 			at := expect.Get("attributes").Get(string(a))
-			d.add(at, tree.Quote(string(a)), "no phase has vary: "+string(a), "")
+			d.add(at, Quote(string(a)), "no phase has vary: "+string(a), "")
 		}
 	}
 }

@@ -212,31 +212,19 @@ func (l *Lines) open() error {
 // Last returns the number of the last line, from 1. A problem of the whole file is reported there.
 func (l *Lines) Last() int { return max(1, l.number) }
 
-// Zstd compresses files with zstd. Package zstd has it, for the programs that import that package. Others
-// need no module for it, and read such files no more than those of xz.
+// Zstd reads files that are compressed with zstd. The command registers it. Other programs need no module for
+// it, and read such files no more than those of xz.
 type Zstd struct {
-	// Reader unpacks r, and needs no Close. Writer packs into w; Close does not close w.
+	// Reader unpacks r, and needs no Close.
 	Reader func(r io.Reader) (io.Reader, error)
-	Writer func(w io.Writer) (io.WriteCloser, error)
 	// Flaw explains an error of Reader as ReadFlaw does. what is empty for any other error.
 	Flaw func(err error) (what, why, mend string)
 }
 
 var packed Zstd
 
-// RegisterZstd says how files are compressed with zstd. It is called while a program starts.
+// RegisterZstd says how files of zstd are read. It is called while a program starts.
 func RegisterZstd(z Zstd) { packed = z }
-
-// NewPacker returns a writer that compresses lines with zstd into w. Close must be called at the end, and
-// does not close w. A line of a recording takes some 21 bytes and 0.4 us. With its own goroutines, the
-// compressor would take half as much time again. It panics in a program without package zstd.
-func NewPacker(w io.Writer) io.WriteCloser {
-	z, err := packed.Writer(w)
-	if err != nil {
-		panic(fmt.Sprintf("timeline: zstd: %v", err)) // the options are constants
-	}
-	return z
-}
 
 // readLine reads a line of NDJSON into o in one pass. false: it was the header, or had a problem.
 func (r *Reader) readLine(line []byte, o *Observation) bool {

@@ -96,14 +96,8 @@ func TestFilesInOtherForms(t *testing.T) {
 	damaged := []byte(packed(line))
 	damaged[len(damaged)-5] ^= 1
 	for _, c := range []struct{ file, want string }{
-		{zstdOf(t, line)[:20],
-			"x:1: end of the file: the compressed data stops in the middle: the file is cut (copy it again)"},
-		{zstdOf(t, zstdOf(t, line)),
-			"x:1: the file: it is compressed twice" + read + "(zstd -dc FILE | rlcheck check -)"},
-		{zstdMagic + "\x00\x88" + strings.Repeat("\x00", 20),
-			"x:1: the compressed data: it needs more memory than 8 MiB (zstd -dc FILE | rlcheck check -)"},
-		{zstdOf(t, line) + "{\"sent_ns\":2}",
-			"x:1: end of the compressed data: what follows it is not zstd (copy it again)"},
+		{zstdMagic + line, // no module reads it here
+			"x:1: the file: it is compressed with zstd" + read + "(zstd -dc FILE | rlcheck check -)"},
 		{"BZh91AY",
 			"x:1: the file: it is compressed with bzip2" + read + "(bzip2 -dc FILE | rlcheck check -)"},
 		{"\xff\xfe{\x00",

@@ -10,7 +10,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/spec"
 )
 
@@ -59,7 +58,7 @@ func TestScenariosOfOneQuotaPassInARow(t *testing.T) {
 		"fixed-window,rate=20/1s,align=first", "sliding-window-log,rate=20/1s"} {
 		for name, opts := range map[string]scenario.ParseOptions{
 			"none": {Partition: "none"},
-			"kept": {Set: []tree.Setting{{Path: "partition.fresh", Value: "false"}}},
+			"kept": {Set: []scenario.Setting{{Path: "partition.fresh", Value: "false"}}},
 		} {
 			if i > 0 && (name == "none") == (i%2 > 0) { // in turn
 				continue

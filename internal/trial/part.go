@@ -19,7 +19,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -30,12 +29,12 @@ type Order struct {
 	File string `json:"file"`
 	Text string `json:"text"`
 	// Target, Limit, Partition, Set, Request and Promises are fields of scenario.ParseOptions.
-	Target    string           `json:"target,omitempty"`
-	Limit     string           `json:"limit,omitempty"`
-	Partition string           `json:"partition,omitempty"`
-	Set       []tree.Setting   `json:"set,omitempty"`
-	Request   []tree.Setting   `json:"request,omitempty"`
-	Promises  []result.Promise `json:"promises,omitempty"`
+	Target    string             `json:"target,omitempty"`
+	Limit     string             `json:"limit,omitempty"`
+	Partition string             `json:"partition,omitempty"`
+	Set       []scenario.Setting `json:"set,omitempty"`
+	Request   []scenario.Setting `json:"request,omitempty"`
+	Promises  []result.Promise   `json:"promises,omitempty"`
 	// Env are the environment variables of the file that are not secret.
 	Env map[string]string `json:"env,omitempty"`
 	// SkipKeys is how many issued keys belong to other scenarios of the run.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -26,7 +25,7 @@ type Redactor struct {
 
 // NewRedactor redacts what the scenarios took from the environment into header fields and the body, and what
 // settings put there, the password of the store, and the values of queries.
-func NewRedactor(chosen []*scenario.Scenario, settings []tree.Setting, store string) Redactor {
+func NewRedactor(chosen []*scenario.Scenario, settings []scenario.Setting, store string) Redactor {
 	var pairs []string
 	add := func(secret string) { pairs = append(pairs, secretPairs(secret)...) }
 	if u, err := url.Parse(store); err == nil {

@@ -5,14 +5,13 @@ import (
 
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 )
 
 // TestLargeQuotasAreExact: a quota that takes long to come back is measured exactly in one go, and one that
 // is a unit larger fails.
 func TestLargeQuotasAreExact(t *testing.T) {
 	for _, limit := range []string{"token-bucket,rate=1000/1h,burst=400", "sliding-window-log,rate=5/15m"} {
-		short := []tree.Setting{{Path: "safety.max_duration", Value: "2m"}}
+		short := []scenario.Setting{{Path: "safety.max_duration", Value: "2m"}}
 		for _, s := range bundled(t, scenario.ParseOptions{Limit: limit, Set: short}, "burst") {
 			if out := virtually(t, s); out.Verdict != result.Pass || out.Unfit == "" {
 				t.Errorf("%s: got %s, unfit %q: %s", limit, out.Verdict, out.Unfit, explain(out))

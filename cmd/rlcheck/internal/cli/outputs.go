@@ -16,8 +16,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/text"
-	"github.com/rlcheck/rlcheck/internal/timeline"
-	_ "github.com/rlcheck/rlcheck/internal/timeline/zstd" // long recordings are kept as .zst
 )
 
 // Output is one -o FORMAT[=PATH]. An empty path is standard output, as is "-" on the command line.
@@ -183,7 +181,10 @@ func Packed(path string, write func(io.Writer) error) func(io.Writer) error {
 		return write
 	case LongEnd:
 		return func(w io.Writer) error {
-			z := timeline.NewPacker(w)
+			z, err := packer(w)
+			if err != nil {
+				return err
+			}
 			return errors.Join(write(z), z.Close())
 		}
 	case PackedEnd:

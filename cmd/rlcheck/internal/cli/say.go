@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/text"
-	"github.com/rlcheck/rlcheck/internal/text/columns"
 )
 
 // Speaker prints everything that rlcheck says: results to stdout, everything else to stderr behind "rlcheck:
@@ -86,7 +86,7 @@ func (s *Speaker) Problem(err error) {
 func (s *Speaker) Line(text string) {
 	lines := []string{"rlcheck: " + Visible(text)}
 	if width := Terminal(s.Err); width > 0 && len(lines[0]) > width {
-		lines = columns.Wrap(lines[0], width-2)
+		lines = report.Wrap(lines[0], width-2)
 	}
 	_, _ = io.WriteString(s.Err, strings.Join(lines, "\n  ")+"\n") // there is nobody left to tell
 }

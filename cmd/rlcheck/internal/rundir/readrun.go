@@ -21,7 +21,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/scenario"
-	"github.com/rlcheck/rlcheck/internal/scenario/tree"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 	"github.com/rlcheck/rlcheck/internal/trial"
 )
@@ -157,14 +156,14 @@ func (m *Manifest) cut(d *Dir, id string) *result.Scenario {
 
 // scenario reads a scenario of the run again, with the settings of the run.
 func (m *Manifest) scenario(d *Dir, id string) (*scenario.Scenario, error) {
-	text, err := tree.ReadFile(d.Of(id, "scenario.yaml"))
+	text, err := scenario.ReadFile(d.Of(id, "scenario.yaml"))
 	if err != nil {
 		return nil, err
 	}
 	opts := scenario.ParseOptions{Target: m.Target, Limit: m.Limit, Partition: m.Partition,
 		Promises: m.Promises, Env: func(name string) (string, bool) { v, set := m.Env[name]; return v, set }}
 	for _, text := range m.Set {
-		set, err := tree.ParseSetting(text)
+		set, err := scenario.ParseSetting(text)
 		if err != nil {
 			return nil, err
 		}

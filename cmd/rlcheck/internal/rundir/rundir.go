@@ -22,7 +22,6 @@ import (
 	"github.com/rlcheck/rlcheck/internal/report"
 	"github.com/rlcheck/rlcheck/internal/result"
 	"github.com/rlcheck/rlcheck/internal/timeline"
-	_ "github.com/rlcheck/rlcheck/internal/timeline/zstd" // long recordings are kept as .zst
 )
 
 // Dir is the folder of one run. One scenario keeps its files in it. Several have a folder each.

@@ -1,4 +1,4 @@
-package tree
+package scenario
 
 import (
 	"errors"
@@ -34,7 +34,7 @@ func TestReadFileRefusesBeforeItReads(t *testing.T) {
 			t.Errorf("got %v, want %s", err, want)
 		}
 	}
-	if _, errs := Parse(make([]byte, maxSize+1), "x", Document{}); len(errs) != 1 ||
+	if _, errs := parseYAML(make([]byte, maxSize+1), "x", Document{}); len(errs) != 1 ||
 		errs.Error() != "x: 1048577 bytes: a scenario file has at most 1048576" {
 		t.Errorf("too many bytes: got %v", errs)
 	}

@@ -1,4 +1,4 @@
-package tree
+package scenario
 
 import (
 	"fmt"
@@ -161,7 +161,7 @@ func (n *Node) names() []string {
 func (s Setting) tree() (*Node, Errors) {
 	text := &Node{Text: s.Value, Raw: s.Value, Plain: !s.Secret && s.Field == "", Secret: s.Secret}
 	if s.Flag == "" && strings.TrimSpace(s.Value) != "" {
-		root, errs := Parse([]byte(s.Value), s.source(), Document{})
+		root, errs := parseYAML([]byte(s.Value), s.source(), Document{})
 		list := strings.ContainsAny(s.Value[:1], "[{")
 		if len(errs) == 0 && (list || root.Form == Scalar) {
 			text = root

@@ -1,6 +1,4 @@
-// Package tree reads the YAML of a file into nodes that know their positions. It expands variables, applies
-// settings of the command line, and collects problems. It does not know which keys there are.
-package tree
+package scenario
 
 import (
 	"bytes"
@@ -155,9 +153,9 @@ func (n *Node) Describe() string {
 // Varied tells whether Text differs from what stands in the file.
 func (n *Node) Varied() bool { return n.Text != n.Raw }
 
-// Parse reads one YAML document of at most 1 MiB. Only this function knows the YAML library. If there are
+// parseYAML reads one YAML document of at most 1 MiB. Only this function knows the YAML library. If there are
 // problems, the tree may be incomplete. It is nil if the file could not be read at all.
-func Parse(src []byte, file string, of Document) (*Node, Errors) {
+func parseYAML(src []byte, file string, of Document) (*Node, Errors) {
 	if p, bad := oversized(int64(len(src)), file); bad {
 		return nil, Errors{p}
 	}

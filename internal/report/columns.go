@@ -1,5 +1,4 @@
-// Package columns lays texts out for a terminal: tables, and lines of a given width.
-package columns
+package report
 
 import (
 	"strings"
@@ -11,8 +10,8 @@ import (
 	"github.com/olekukonko/tablewriter/tw"
 )
 
-// Width returns the width of the table that Table lays out.
-func Width(head []string, rows [][]string) int {
+// widthOf returns the width of the table that tabulate lays out.
+func widthOf(head []string, rows [][]string) int {
 	total := 0
 	for i := range head {
 		most := 0
@@ -26,11 +25,11 @@ func Width(head []string, rows [][]string) int {
 	return total - 1
 }
 
-// Table lays out rows below a head and a rule, without borders. It returns the lines of the table, without
+// tabulate lays out rows below a head and a rule, without borders. It returns the lines of the table, without
 // spaces at their ends. sides has a letter for each column: l for texts, r for numbers, which stand on the
 // right. Each row has as many cells as the head. A cell may have several lines, and is clean already. Errors:
 // those of tablewriter.
-func Table(head []string, sides string, rows [][]string) ([]string, error) {
+func tabulate(head []string, sides string, rows [][]string) ([]string, error) {
 	align := make([]tw.Align, len(sides))
 	for i, side := range sides {
 		align[i] = tw.AlignLeft
@@ -92,8 +91,8 @@ func Wrap(text string, width int) []string {
 	return append(lines, line)
 }
 
-// Rewrap wraps each line of text. It keeps the second half of a pair "a | b" together.
-func Rewrap(text string, width int) string {
+// rewrap wraps each line of text. It keeps the second half of a pair "a | b" together.
+func rewrap(text string, width int) string {
 	var out []string
 	for _, l := range strings.Split(text, "\n") {
 		if a, b, pair := strings.Cut(l, " | "); pair && twwidth.Width(l) > width {
@@ -105,16 +104,16 @@ func Rewrap(text string, width int) string {
 	return strings.Join(out, "\n")
 }
 
-// Clip shortens text to n columns.
-func Clip(text string, n int) string {
+// clip shortens text to n columns.
+func clip(text string, n int) string {
 	if twwidth.Width(text) <= n {
 		return text
 	}
 	return twwidth.Truncate(text, n-1) + "…"
 }
 
-// ClipMiddle cuts a name to n columns and keeps more of its end, as names of one run begin alike.
-func ClipMiddle(name string, n int) string {
+// clipMiddle cuts a name to n columns and keeps more of its end, as names of one run begin alike.
+func clipMiddle(name string, n int) string {
 	if twwidth.Width(name) <= n {
 		return name
 	}
@@ -126,8 +125,8 @@ func ClipMiddle(name string, n int) string {
 	return begin + string(runes)
 }
 
-// ClipFront cuts a text to its last n columns, as names of one run begin alike.
-func ClipFront(text string, n int) string {
+// clipFront cuts a text to its last n columns, as names of one run begin alike.
+func clipFront(text string, n int) string {
 	if twwidth.Width(text) <= n {
 		return text
 	}
