@@ -70,7 +70,7 @@ type About struct {
 }
 
 // rulesText has the rules about fields, those that claims judge beyond the syntax of fields (seen), and those
-// that no claim judges (unseen). Behind the id of a rule stands its level.
+// that no claim judges (unseen). Behind the id of a rule stand its level and its source.
 //
 //go:embed rules.txt
 var rulesText string
@@ -79,8 +79,9 @@ var rulesText string
 var rules = sync.OnceValue(func() map[Rule]About {
 	out := map[Rule]About{}
 	for _, e := range text.Entries(rulesText) {
-		id, level, _ := strings.Cut(e.Name, " ")
-		a := About{Level(level), e.Get("text"), e.Get("source"), e.Get("seen"), e.Get("unseen")}
+		id, about, _ := strings.Cut(e.Name, " ")
+		level, source, _ := strings.Cut(about, " ")
+		a := About{Level(level), e.Get("text"), source, e.Get("seen"), e.Get("unseen")}
 		if a.seen == "" && a.unseen == "" {
 			a.seen = "the values of fields and bodies as they were sent: claims fields-*, quota-conventions"
 		}

@@ -132,8 +132,8 @@ func (f Fault) defect() wrong.Defect {
 	return wrong.Defect{Fits: f.fits, Policy: f.policy, Limiter: f.limiter}
 }
 
-// faultsText has the class of each fault, behind its name, what a target with it does (text), and where it
-// was seen.
+// faultsText has what a target with a fault does. Behind the name of a fault stand its class, - for none, and
+// where it was seen.
 //
 //go:embed faults.txt
 var faultsText string
@@ -144,9 +144,9 @@ var faults = sync.OnceValue(func() []Fault {
 		retryAfterFaults, quotaFieldFaults, denialFaults, proxyFaults, eventFaults, ruleFaults, methodFaults,
 		connectionFaults, timeFaults)
 	for _, e := range text.Entries(faultsText) {
-		name, class, _ := strings.Cut(e.Name, " ")
-		f := &all[slices.IndexFunc(all, func(f Fault) bool { return f.Name == name })]
-		f.Sentence, f.Class, f.Citation = e.Get("text"), class, e.Get("seen")
+		head := strings.Fields(e.Name)
+		f := &all[slices.IndexFunc(all, func(f Fault) bool { return f.Name == head[0] })]
+		f.Class, f.Citation, f.Sentence = strings.Trim(head[1], "-"), head[2], e.Get("text")
 	}
 	for _, d := range wrong.Defects() {
 		f := Fault{Name: d.Name, Sentence: d.Sentence, Class: d.Class, Citation: d.Citation,

@@ -34,8 +34,8 @@ type Defect struct {
 	Client func(name string) string
 }
 
-// defectsText has the class of each defect, behind its name, what a limiter with it does (text), and where it
-// was seen.
+// defectsText has what a limiter with a defect does. Behind the name of a defect stand its class, - for none,
+// and where it was seen.
 //
 //go:embed defects.txt
 var defectsText string
@@ -44,9 +44,9 @@ var defectsText string
 var Defects = sync.OnceValue(func() []Defect {
 	all := slices.Concat(policies, limiters, mixUps)
 	for _, e := range text.Entries(defectsText) {
-		name, class, _ := strings.Cut(e.Name, " ")
-		d := &all[slices.IndexFunc(all, func(d Defect) bool { return d.Name == name })]
-		d.Sentence, d.Class, d.Citation = e.Get("text"), class, e.Get("seen")
+		head := strings.Fields(e.Name)
+		d := &all[slices.IndexFunc(all, func(d Defect) bool { return d.Name == head[0] })]
+		d.Class, d.Citation, d.Sentence = strings.Trim(head[1], "-"), head[2], e.Get("text")
 	}
 	return all
 })
