@@ -12,9 +12,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// answers judges that the answers of a phase have one of the expected statuses, whatever they mean for the
-// limit. If the target stops answering in that phase, no answer has one.
-func (r *Recording) answers(b AnswerBound) result.Claim {
+// judgeAnswers judges that the answers of a phase have one of the expected statuses, whatever they mean for
+// the limit. If the target stops answering in that phase, no answer has one.
+func judgeAnswers(r *Recording, b AnswerBound) result.Claim {
 	id := result.ClaimAnswers.ID(b.Phase)
 	asked := r.sent(b.Phase)
 	answered := Only(asked, func(o *timeline.Observation) bool { return o.Answered })
@@ -105,9 +105,9 @@ func Unheard(tl *timeline.Timeline, limit string) result.Claim {
 
 const deniedStatusID = string(result.ClaimDeniedStatus)
 
-// deniedStatus judges that every denial has one of the expected statuses. It leaves out denials without a
-// status, which recordings of other tools may have.
-func (r *Recording) deniedStatus() result.Claim {
+// judgeDeniedStatus judges that every denial has one of the expected statuses. It leaves out denials without
+// a status, which recordings of other tools may have.
+func judgeDeniedStatus(r *Recording) result.Claim {
 	obs := Only(Denied(r.Target), func(o *timeline.Observation) bool { return o.Status != 0 })
 	if c, ok := r.Unheard(deniedStatusID); ok {
 		return c
@@ -116,9 +116,9 @@ func (r *Recording) deniedStatus() result.Claim {
 	return result.Settle(deniedStatusID, s, result.Of(len(obs), "denials whose status was read"), bad...)
 }
 
-// barred judges that nothing of a phase was admitted, since its clients have a limit of nothing. Any other
-// answer is no admission.
-func (r *Recording) barred(phase string) result.Claim {
+// judgeBarred judges that nothing of a phase was admitted, since its clients have a limit of nothing. Any
+// other answer is no admission.
+func judgeBarred(r *Recording, phase string) result.Claim {
 	id := result.ClaimBarred.ID(phase)
 	asked := r.sent(phase)
 	lost := Only(asked, func(o *timeline.Observation) bool { return !o.Answered })
@@ -139,10 +139,10 @@ func (r *Recording) barred(phase string) result.Claim {
 	}
 }
 
-// parity judges that the answers of one phase have the fields and statuses of another phase, as HEAD has
+// judgeParity judges that the answers of one phase have the fields and statuses of another phase, as HEAD has
 // those of GET (RFC 9110 section 9.3.2). What all answers of one outcome have in the other phase is expected
 // of each answer in this one. Fields about the content, or about caches on the way, are not compared.
-func (r *Recording) parity(e ParityExpect) result.Claim {
+func judgeParity(r *Recording, e ParityExpect) result.Claim {
 	id := result.ClaimParity.ID(e.Phase)
 	var findings []result.Finding
 	var names []string
@@ -209,11 +209,11 @@ func common(obs []*timeline.Observation) []string {
 	return names
 }
 
-// denials judges that a phase has no more denials than its bound. Requests that were sent late, or decided
-// late on a busy machine, come closer together than planned. So more denials are nobody's fault if a request
-// of the phase was late. They are also nobody's fault if the limit explains them at some possible decision
-// times.
-func (r *Recording) denials(b DenialBound) result.Claim {
+// judgeDenials judges that a phase has no more denials than its bound. Requests that were sent late, or
+// decided late on a busy machine, come closer together than planned. So more denials are nobody's fault if a
+// request of the phase was late. They are also nobody's fault if the limit explains them at some possible
+// decision times.
+func judgeDenials(r *Recording, b DenialBound) result.Claim {
 	if b.Unlimited {
 		return r.countedDenials(b)
 	}
@@ -311,10 +311,10 @@ func have(n int, noun string) string {
 	return text.Plural(n, noun) + " have"
 }
 
-// errors judges that at most so many requests had neither an admission nor a denial for an answer: a status
-// that is neither, or no answer from a target that was reached. Requests that did not reach the target accuse
-// nobody. Neither do answers that a busy recorder may have missed.
-func (r *Recording) errors(most int) result.Claim {
+// judgeErrors judges that at most so many requests had neither an admission nor a denial for an answer: a
+// status that is neither, or no answer from a target that was reached. Requests that did not reach the target
+// accuse nobody. Neither do answers that a busy recorder may have missed.
+func judgeErrors(r *Recording, most int) result.Claim {
 	id := result.ClaimSLO.ID("errors")
 	sent, unread := 0, 0
 	var bad []*timeline.Observation
@@ -347,10 +347,10 @@ func (r *Recording) errors(most int) result.Claim {
 	return result.Settle(id, s, chances)
 }
 
-// ownCount compares the denials that the target counted with the denials that it sent, between each two
+// judgeOwnCount compares the denials that the target counted with the denials that it sent, between each two
 // counts. It may or may not have counted a request without an answer, or with an answer that no rule
 // classifies. A higher count may include the denials of others.
-func (r *Recording) ownCount() result.Claim {
+func judgeOwnCount(r *Recording) result.Claim {
 	const id = string(result.ClaimOwnCount)
 	counts := r.Header.Counted
 	var found []result.Finding
@@ -401,11 +401,11 @@ func (r *Recording) deniedIn(phases []string) (denials []*timeline.Observation, 
 // herdWidth is how close together the requests of a herd are.
 const herdWidth = 10 * time.Millisecond
 
-// storm says what the retries of a phase cost: how many requests were in vain, how long it took until each
-// client was admitted, and how many came at once. If the phase must drain, clients that were never admitted
-// are a failure if one of their denials was wrong. A client that waits too long, or gives up, is not the
-// limiter's fault.
-func (r *Recording) storm(e StormExpect) result.Claim { return r.Alone(r.retried(e)) }
+// judgeStorm says what the retries of a phase cost: how many requests were in vain, how long it took until
+// each client was admitted, and how many came at once. If the phase must drain, clients that were never
+// admitted are a failure if one of their denials was wrong. A client that waits too long, or gives up, is not
+// the limiter's fault.
+func judgeStorm(r *Recording, e StormExpect) result.Claim { return r.Alone(r.retried(e)) }
 
 // retried is storm for partitions that nobody else uses.
 func (r *Recording) retried(e StormExpect) result.Claim {

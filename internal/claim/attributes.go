@@ -20,8 +20,8 @@ const (
 	notShown  = "not shown"
 )
 
-// attributes judges, for each attribute, whether requests of a client that differ in it draw on the quota of
-// its plain requests.
+// judgeAttributes judges, for each attribute, whether requests of a client that differ in it draw on the
+// quota of its plain requests.
 //
 //	plain      a a a a a d d d      the quota is 10
 //	otherwise  a a a a a d d d      shared: a side that was alone would not be denied
@@ -33,7 +33,7 @@ const (
 //
 // Each result is stated only if the opposite is refuted. Separate: all requests together exceed the limit.
 // Shared: together they keep it, and one side by itself was denied what the limit gives it.
-func (r *Recording) attributes() result.Claim {
+func judgeAttributes(r *Recording) result.Claim {
 	c := result.Claim{ID: string(result.ClaimAttributes)}
 	var open []result.Comparison
 	control := func(a timeline.Attribute) string { return r.control(r.Expect.Attributes, a) }

@@ -13,9 +13,9 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// counts judges that the remaining units fall by the cost of each admitted request, and rise no faster than
-// the limit gives units back. It judges only requests without rivals: their interval meets that of no other
-// request of their partition.
+// judgeCounts judges that the remaining units fall by the cost of each admitted request, and rise no faster
+// than the limit gives units back. It judges only requests without rivals: their interval meets that of no
+// other request of their partition.
 //
 //	request      [--a--]      [--b--]        [--c--]
 //	told                a            b              c
@@ -23,7 +23,7 @@ import (
 // If b is admitted, told(b) >= told(a) - cost(b): nothing else can have taken a unit. From the first of such
 // a run, told(c) <= told(a) - cost(b) - cost(c) + what can have come back in [a.Sent, c.FirstByte]. The first
 // request of a fresh partition with a full start leaves exactly what a full start admits less its cost.
-func (j *Recording) counts(id string, tellers []teller) result.Claim {
+func judgeCounts(j *Recording, id string, tellers []teller) result.Claim {
 	all := j.stated(tellers)
 	var findings []result.Finding
 	compared, completes := 0, false
@@ -315,14 +315,14 @@ func (s *series) sameWindow(p spec.Policy, from, to time.Duration) bool {
 	}
 }
 
-// deniedLimit judges that a denial states the limit that denied. If it was for one unit, one of the limits
-// that it states has none left. A client that came back alone, at the last of all times that the denial
-// states, is admitted. Otherwise the fields are those of a limit that would have admitted.
+// judgeDeniedLimit judges that a denial states the limit that denied. If it was for one unit, one of the
+// limits that it states has none left. A client that came back alone, at the last of all times that the
+// denial states, is admitted. Otherwise the fields are those of a limit that would have admitted.
 //
 // What is left may be read before or after the decision: units that came back, or that rivals took, while the
 // request was on its way are no contradiction. A reset may be cut, so its client must have come a unit of the
 // notation later.
-func (j *Recording) deniedLimit(id string, tellers []teller) result.Claim {
+func judgeDeniedLimit(j *Recording, id string, tellers []teller) result.Claim {
 	of := map[int]*teller{}
 	for i, t := range tellers {
 		if IsDenial(t.o) {

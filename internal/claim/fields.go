@@ -59,10 +59,11 @@ var groups = map[Group]group{
 	Explanation: {"body that explains it", true, true, "", readExplanation},
 }
 
-// fields judges that every answer, or every denial, has the fields of a group, and that they break no binding
-// rule of their syntax. The kind of the claim is "fields-" and the group. Fields that are never sent fail
-// only if they are promised, or if a standard asks for them. Broken conventions are reported and do not fail.
-func (r *Recording) fields(name Group) result.Claim {
+// judgeFields judges that every answer, or every denial, has the fields of a group, and that they break no
+// binding rule of their syntax. The kind of the claim is "fields-" and the group. Fields that are never sent
+// fail only if they are promised, or if a standard asks for them. Broken conventions are reported and do not
+// fail.
+func judgeFields(r *Recording, name Group) result.Claim {
 	g, id := groups[name], "fields-"+string(name)
 	noun, obs := "answer", Only(r.Target, Heard)
 	if g.deniedOnly {

@@ -13,7 +13,7 @@ var fieldsReq, fieldsWith, fieldsRecord = sampleRequest, With, sampleRecording
 // fieldsOne judges a group of fields of a target that promised some things.
 func fieldsOne(t *testing.T, tl *timeline.Timeline, g Group, promised []result.Promise) result.Claim {
 	t.Helper()
-	c := newRecording(tl, nil, Expect{Promised: promised}, NoWaits).fields(g)
+	c := judgeFields(newRecording(tl, nil, Expect{Promised: promised}, NoWaits), g)
 	Sound(t, tl, c)
 	return c
 }
@@ -254,12 +254,12 @@ func TestDenialsAreNotStored(t *testing.T) {
 			func(o *timeline.Observation) { o.Phase, o.Body = "gets", "{}" }))
 	for _, g := range []Group{Explanation, ProblemBody} {
 		r := newRecording(head, nil, Expect{Bodiless: []string{"p"}}, NoWaits)
-		if c := r.fields(g); c.Verdict != result.Pass ||
+		if c := judgeFields(r, g); c.Verdict != result.Pass ||
 			!strings.Contains(c.Text, "1 of 1 denial") {
 			t.Errorf("%s, HEAD and GET: got %+v", g, c)
 		}
 		r.Bodiless = []string{"p", "gets"}
-		if c := r.fields(g); c.Reason != result.TooFew {
+		if c := judgeFields(r, g); c.Reason != result.TooFew {
 			t.Errorf("%s, HEAD only: got %+v", g, c)
 		}
 	}
@@ -297,7 +297,7 @@ func TestWhatIsSentIsHeldToItsRules(t *testing.T) {
 func TestAServerWithoutAnyFieldSendsNone(t *testing.T) {
 	tl := fieldsRecord(fieldsReq(1, 0, 1, 200), fieldsReq(2, 2, 3, 429))
 	for kept, want := range map[bool]result.Reason{true: result.NeedsFailed, false: result.TooFew} {
-		c := newRecording(tl, nil, Expect{Kept: kept}, NoWaits).fields(RetryAfter)
+		c := judgeFields(newRecording(tl, nil, Expect{Kept: kept}, NoWaits), RetryAfter)
 		if c.Reason != want || (c.Unpromised != "") != kept {
 			t.Errorf("fields kept: %v: got %s %q (%s), want %s", kept, c.Reason, c.Unpromised, c.Text, want)
 		}

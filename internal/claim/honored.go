@@ -30,8 +30,8 @@ type retry struct {
 	limit spec.Limit
 }
 
-// honored judges that a client which waited as told, and had no rival on its partition meanwhile, is admitted
-// (RFC 9110 section 10.2.3: how long the user agent ought to wait before a follow-up request).
+// judgeHonored judges that a client which waited as told, and had no rival on its partition meanwhile, is
+// admitted (RFC 9110 section 10.2.3: how long the user agent ought to wait before a follow-up request).
 //
 //	        Sent   FirstByte                        Sent   FirstByte
 //	denial  [--d1--]<--------- told wait --------->|  [--d2--] retry
@@ -43,7 +43,7 @@ type retry struct {
 //
 // An admitted retry shows an honored wait, whoever else took units meanwhile, unless it was told to wait for
 // nothing: its way there and back may have been long enough. Far from a fast limit there is no other kind.
-func (r *Recording) honored() result.Claim {
+func judgeHonored(r *Recording) result.Claim {
 	return r.Alone(r.honoredWaits(cmp.Or(r.RetryAfter.Waits, fewestWaits)))
 }
 
@@ -281,10 +281,10 @@ func early(x retry) result.Finding {
 
 const notLongerID = string(result.ClaimRetryAfterNotLonger)
 
-// notLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second. A
-// date may round up once more, because the Date that it counts from is cut to the second. That Date may also
-// be old (StaleDate).
-func (r *Recording) notLonger() result.Claim {
+// judgeNotLonger judges that nobody is told to wait longer than the limit can need, rounded up to the second.
+// A date may round up once more, because the Date that it counts from is cut to the second. That Date may
+// also be old (StaleDate).
+func judgeNotLonger(r *Recording) result.Claim {
 	if len(r.Limit) == 0 {
 		return result.Claim{ID: notLongerID, Reason: result.NeedsFailed,
 			Text: "the wait that is needed follows from a limit, and no limit is declared"}

@@ -19,10 +19,11 @@ import (
 // that sends late is assumed to read as late.
 const waits = 2
 
-// latency judges a quantile of the service time (FirstByte - Sent) by nearest rank, exactly: no histogram
-// rounds it. It does not fail if there are so few answers that less than one is expected above the quantile,
-// which is then only their largest. It does not fail either for what the way there and back may take (way).
-func (r *Recording) latency(b LatencyBound) result.Claim {
+// judgeLatency judges a quantile of the service time (FirstByte - Sent) by nearest rank, exactly: no
+// histogram rounds it. It does not fail if there are so few answers that less than one is expected above the
+// quantile, which is then only their largest. It does not fail either for what the way there and back may
+// take (way).
+func judgeLatency(r *Recording, b LatencyBound) result.Claim {
 	name := quantileName(b.Quantile)
 	kind := result.ClaimLatency
 	if b.SLO {
@@ -240,8 +241,9 @@ func (r *Recording) stalls() []timeline.Stall {
 	return all
 }
 
-// schedule judges that the plan was kept. A missed plan is never the target's fault, so it is never a Fail.
-func (r *Recording) schedule() result.Claim {
+// judgeSchedule judges that the plan was kept. A missed plan is never the target's fault, so it is never a
+// Fail.
+func judgeSchedule(r *Recording) result.Claim {
 	late, at := r.lateP99()
 	of := ""
 	if at != nil {

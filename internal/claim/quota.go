@@ -94,8 +94,8 @@ func tellsLimit(q headers.Quota) bool     { return q.HasLimit || q.Unlimited }
 func tellsRemaining(q headers.Quota) bool { return q.HasRemaining }
 func tellsReset(q headers.Quota) bool     { return q.Form != "" }
 
-// conventions judges that no answer breaks a rule, not even a rule that is only a convention.
-func (j *Recording) conventions(id string, tellers []teller) result.Claim {
+// judgeConventions judges that no answer breaks a rule, not even a rule that is only a convention.
+func judgeConventions(j *Recording, id string, tellers []teller) result.Claim {
 	var all Broken
 	bad := 0
 	for _, t := range tellers {
@@ -141,9 +141,9 @@ func (t *teller) single() []headers.Quota {
 		func(q headers.Quota) bool { return count[q.Dialect] > 1 })
 }
 
-// agrees judges that the dialects of each answer state one limit and one number of remaining units. Each
+// judgeAgrees judges that the dialects of each answer state one limit and one number of remaining units. Each
 // dialect may state another one of several policies.
-func (j *Recording) agrees(id string, tellers []teller) result.Claim {
+func judgeAgrees(j *Recording, id string, tellers []teller) result.Claim {
 	var limits, left conflict
 	compared := 0
 	for _, t := range tellers {
@@ -200,9 +200,9 @@ func (c *conflict) findings() []result.Finding {
 			Seqs(c.obs)))}
 }
 
-// stable judges that all answers state one limit to each partition for each policy. Without names, they may
-// state as many limits as there are policies.
-func (j *Recording) stable(id string, tellers []teller) result.Claim {
+// judgeStable judges that all answers state one limit to each partition for each policy. Without names, they
+// may state as many limits as there are policies.
+func judgeStable(j *Recording, id string, tellers []teller) result.Claim {
 	type policy struct {
 		partition string
 		dialect   headers.Dialect
@@ -246,9 +246,9 @@ func (j *Recording) stable(id string, tellers []teller) result.Claim {
 		moved.findings()...)
 }
 
-// toldLimit judges that each answer states a declared limit: what a policy admits at once, its rate as
+// judgeToldLimit judges that each answer states a declared limit: what a policy admits at once, its rate as
 // declared, or its rate in the unit that the field names. An answer may also state other policies.
-func (j *Recording) toldLimit(id string, tellers []teller) result.Claim {
+func judgeToldLimit(j *Recording, id string, tellers []teller) result.Claim {
 	var bad []*timeline.Observation
 	var seen []string
 	first, rule, judged := "", "", 0

@@ -16,15 +16,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// toldReset judges that quota comes back at the stated time. A field may mean the next unit, or all of the
-// quota. No standard says which:
+// judgeToldReset judges that quota comes back at the stated time. A field may mean the next unit, or all of
+// the quota. No standard says which:
 //
 //	answer      now          next unit                  all of it
 //	told         |<- denied: ->|<------- either ------->|
 //
 // So no answer may state more than the time to all of it, or a time in the past. A window ends at one
 // instant, which is both. If that instant is known, a denial may state no less.
-func (j *Recording) toldReset(id string, tellers []teller) result.Claim {
+func judgeToldReset(j *Recording, id string, tellers []teller) result.Claim {
 	opened := j.openings()
 	var findings []result.Finding
 	judged, bad, resets := 0, 0, false
@@ -186,10 +186,10 @@ func (j *Recording) windowEnd(o *timeline.Observation, limit spec.Limit, opened 
 	}
 }
 
-// toldBody judges that the body of a denial says the same as its header fields and its status line, in the
-// same unit. No standard names the members. It reads names that products send (retry_after, retryAfter,
+// judgeToldBody judges that the body of a denial says the same as its header fields and its status line, in
+// the same unit. No standard names the members. It reads names that products send (retry_after, retryAfter,
 // limit, reset_at, status). A wait that only the body states is checked against the limit.
-func (j *Recording) toldBody() result.Claim {
+func judgeToldBody(j *Recording) result.Claim {
 	const id = string(result.ClaimQuotaBody)
 	denials := Denied(j.Target)
 	wrong := map[string][]*timeline.Observation{}
