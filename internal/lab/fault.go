@@ -22,10 +22,7 @@ import (
 type Fault struct {
 	// Name is stable, lower case with dashes.
 	Name string
-	// Sentence says what a target with the fault does. Class is that of docs/faults.md, a letter and a
-	// number. Empty: a class of its own. Citation is the address of a public report of a product with the
-	// fault, or the rule that it breaks. All three come from faults.txt.
-	Sentence, Class, Citation string
+	About
 	// Promise is what a target must promise for this to be a fault. Empty: it is always one.
 	Promise string
 	// Declared is what a scenario must declare of a target that is not embedded: PATH=VALUE. Empty: nothing.
@@ -51,12 +48,7 @@ type Fault struct {
 	unlimited func(*Target, *http.Request) bool
 	// pause returns how long the answer is held back.
 	pause func(Ruling) time.Duration
-	// slow: the head of an answer is sent first, and its body later.
-	slow bool
-	// drops: a denial ends the connection instead of an answer.
-	drops bool
-	// uncounted: denials are missing in the target's own count of them.
-	uncounted bool
+	sending
 	// answer edits a finished answer.
 	answer func(*answer)
 	// reply edits a finished answer by its request, after answer.
@@ -71,19 +63,42 @@ type Fault struct {
 	success func(*Target)
 	// cap tells whether a cap is kept.
 	cap func(Cap) bool
+	ofRules
+	atEvents
+	// proxy edits the options of a proxy.
+	proxy func(*ProxyOptions)
+}
+
+// About is what faults.txt says of a fault.
+type About struct {
+	// Sentence says what a target with the fault does. Class is that of docs/faults.md, a letter and a
+	// number. Empty: a class of its own. Citation is the address of a public report of a product with the
+	// fault, or the rule that it breaks.
+	Sentence, Class, Citation string
+}
+
+// sending is what a fault does to answers on their way.
+type sending struct {
+	// slow: the head of an answer is sent first, and its body later. drops: a denial ends the connection
+	// instead of an answer. uncounted: denials are missing in the target's own count of them.
+	slow, drops, uncounted bool
+}
+
+// ofRules is what a fault does to rules.
+type ofRules struct {
 	// rule tells whether a rule is kept. zeroUnlimited lets through the requests that a rule bars. rawPaths
 	// compares paths as written. alsoCounted also counts requests under a rule with a limit by the limit of
 	// all others. exemptCounted does so for requests under a rule without one.
-	rule                                 func(*Rule) bool
-	rawPaths, alsoCounted, exemptCounted bool
-	zeroUnlimited                        bool
-	// These say what goes wrong at events. stall is how long a request waits for a store that is gone.
-	// queues: it waits until the store is back.
+	rule                                                func(*Rule) bool
+	rawPaths, alsoCounted, exemptCounted, zeroUnlimited bool
+}
+
+// atEvents is what goes wrong at events.
+type atEvents struct {
 	restartForgets, reloadForgets, reloadIgnored, reloadKeepsLive, outageForgets, staysOpen bool
-	queues                                                                                  bool
-	stall                                                                                   time.Duration
-	// proxy edits the options of a proxy.
-	proxy func(*ProxyOptions)
+	// stall is how long a request waits for a store that is gone. queues: it waits until the store is back.
+	stall  time.Duration
+	queues bool
 }
 
 // Want is what a target needs beside its limit to show a fault. Empty: nothing.
@@ -149,8 +164,8 @@ var faults = sync.OnceValue(func() []Fault {
 		f.Class, f.Citation, f.Sentence = strings.Trim(head[1], "-"), head[2], e.Get("text")
 	}
 	for _, d := range wrong.Defects() {
-		f := Fault{Name: d.Name, Sentence: d.Sentence, Class: d.Class, Citation: d.Citation,
-			Promise: d.Promise, fits: d.Fits, policy: d.Policy, limiter: d.Limiter}
+		f := Fault{Name: d.Name, About: About{d.Sentence, d.Class, d.Citation}, Promise: d.Promise,
+			fits: d.Fits, policy: d.Policy, limiter: d.Limiter}
 		if d.Client != nil {
 			f.key = func(r *http.Request, key string) string { return cmp.Or(d.Client(key), addressKey(r)) }
 		}

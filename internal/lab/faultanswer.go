@@ -195,8 +195,8 @@ var denialFaults = []Fault{
 			a.body = a.problem(http.StatusBadRequest)
 		}
 	}},
-	{Name: "denial-drops", drops: true},
-	{Name: "denials-uncounted", uncounted: true},
+	{Name: "denial-drops", sending: sending{drops: true}},
+	{Name: "denials-uncounted", sending: sending{uncounted: true}},
 	{Name: "denial-hangs", pause: func(r Ruling) time.Duration {
 		if r.Allow {
 			return 0

@@ -248,7 +248,7 @@ func atLeastTwo(b Setup) Setup {
 var completionFaults = []Fault{
 	{Name: "place-leaked", fits: inFlight, decider: leaking},
 	{Name: "place-released-early", fits: inFlight, decider: hasty},
-	{Name: "left-refunded", slow: true, decider: refunding,
+	{Name: "left-refunded", sending: sending{slow: true}, decider: refunding,
 		fits: func(l spec.Limit) string { return wrong.FirstOf(onTime(l), wrong.QuotaTwo(l)) }},
 	{Name: "counted-on-completion", fits: chargedEarly, policy: lateCharge,
 		pause: func(r Ruling) time.Duration {
@@ -300,27 +300,31 @@ func lateCharge(p spec.Policy) spec.Policy {
 
 // eventFaults show when something happens to the limiter.
 var eventFaults = []Fault{
-	{Name: "restart-forgets", restartForgets: true},
-	{Name: "reload-forgets", reloadForgets: true},
-	{Name: "reload-ignored", reloadIgnored: true},
-	{Name: "reload-live-keys-keep", reloadKeepsLive: true},
+	{Name: "restart-forgets", atEvents: atEvents{restartForgets: true}},
+	{Name: "reload-forgets", atEvents: atEvents{reloadForgets: true}},
+	{Name: "reload-ignored", atEvents: atEvents{reloadIgnored: true}},
+	{Name: "reload-live-keys-keep", atEvents: atEvents{reloadKeepsLive: true}},
 	{Name: "outage-answers-500", options: func(o *Options) { o.OnStoreError = StoreErrorFails }},
 	{Name: "outage-denies", options: func(o *Options) { o.OnStoreError = StoreErrorDenies }},
-	{Name: "outage-hangs", stall: 3 * time.Second},
-	{Name: "outage-queues", queues: true},
-	{Name: "outage-forgets", outageForgets: true},
-	{Name: "outage-stays-open", staysOpen: true},
+	{Name: "outage-hangs", atEvents: atEvents{stall: 3 * time.Second}},
+	{Name: "outage-queues", atEvents: atEvents{queues: true}},
+	{Name: "outage-forgets", atEvents: atEvents{outageForgets: true}},
+	{Name: "outage-stays-open", atEvents: atEvents{staysOpen: true}},
 }
 
 // ruleFaults are faults of limits for routes, methods and tiers.
 var ruleFaults = []Fault{
-	{Name: "route-limit-ignored", rule: func(u *Rule) bool { return u.Path == "" || len(u.Limit) == 0 }},
-	{Name: "routes-share-counter", alsoCounted: true},
-	{Name: "route-by-raw-path", fits: wrong.StartsWithSome, rawPaths: true},
-	{Name: "tier-ignored", rule: func(u *Rule) bool { return len(u.Header) == 0 }},
-	{Name: "exempt-limited", rule: func(u *Rule) bool { return len(u.Limit) > 0 || u.Barred }},
-	{Name: "zero-means-unlimited", zeroUnlimited: true},
-	{Name: "exempt-counted", exemptCounted: true},
+	{Name: "route-limit-ignored", ofRules: ofRules{rule: func(u *Rule) bool {
+		return u.Path == "" || len(u.Limit) == 0
+	}}},
+	{Name: "routes-share-counter", ofRules: ofRules{alsoCounted: true}},
+	{Name: "route-by-raw-path", fits: wrong.StartsWithSome, ofRules: ofRules{rawPaths: true}},
+	{Name: "tier-ignored", ofRules: ofRules{rule: func(u *Rule) bool { return len(u.Header) == 0 }}},
+	{Name: "exempt-limited", ofRules: ofRules{rule: func(u *Rule) bool {
+		return len(u.Limit) > 0 || u.Barred
+	}}},
+	{Name: "zero-means-unlimited", ofRules: ofRules{zeroUnlimited: true}},
+	{Name: "exempt-counted", ofRules: ofRules{exemptCounted: true}},
 }
 
 // methodFaults are faults of methods other than GET.
@@ -386,12 +390,12 @@ var abuseFaults = []Fault{
 	{Name: "route-cap-ignored", cap: func(c Cap) bool { return c.Path == "" }},
 	{Name: "user-limit-ignored",
 		unlimited: func(t *Target, _ *http.Request) bool { return len(t.opts.Caps) > 0 }},
-	{Name: "exempt-for-all", rule: func(u *Rule) bool {
+	{Name: "exempt-for-all", ofRules: ofRules{rule: func(u *Rule) bool {
 		if len(u.Limit) == 0 && !u.Barred {
 			u.Header = nil
 		}
 		return true
-	}},
+	}}},
 }
 
 // ownerOf returns the owner of a token OWNER.NUMBER.
