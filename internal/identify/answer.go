@@ -62,6 +62,7 @@ const (
 	unmeasured  = "too little was measured to name a limit"
 	notApart    = "the budget ends before what is left is told apart"
 	notMeasured = "one kind is left, and the budget ends before it is measured well enough to name it"
+	mayQueue    = "admitted requests waited, for reasons of their own or in a queue"
 	besideIt    = "the limit that answers state beside it was reached once, and not measured"
 	coarseClock = "a clock of whole seconds explains all answers too"
 	inFlightToo = "each denial came while other requests were in flight, so a limit of requests in flight " +
@@ -82,9 +83,6 @@ func (x answer) result() *Result {
 	}
 	res := &Result{Timeline: &tl, Before: x.skip, Trip: x.trip(), Stopped: x.stopped,
 		Verdict: Open, Raised: x.raised()}
-	x.laterStill()
-	x.byDelays()
-	x.doubtQueue()
 	if tl.Counts().Denied == 0 { // without a denial nothing is known
 		if res.Stopped == Undenied {
 			res.Stopped = res.Undenied()
@@ -123,6 +121,12 @@ func (x answer) result() *Result {
 
 // list lists what is left: the policies that stand, and the kinds of which hardly anything was measured.
 func (x answer) list(res *Result) {
+	if x.line != nil {
+		res.Found = append(res.Found, *x.line)
+	}
+	if x.line != nil && len(x.regions) == 0 {
+		return
+	}
 	left := map[string]bool{}
 	for _, class := range classes(x.regions) {
 		c, stands := x.candidate(class[0])
@@ -196,6 +200,8 @@ func (x answer) whyOpen(res *Result) string {
 		return coarseClock
 	case len(last.Limit) > 1:
 		return besideIt
+	case x.line != nil && len(x.regions) > 0:
+		return mayQueue
 	case res.Stopped != unplanned && res.Stopped != "":
 		return res.Stopped
 	case len(res.Found)+len(res.Wide) > 1:
@@ -206,6 +212,9 @@ func (x answer) whyOpen(res *Result) string {
 
 // named tells whether what is left may be named.
 func (x answer) named() bool {
+	if x.line != nil {
+		return x.lineKnown()
+	}
 	if len(x.ticked) > 0 {
 		return x.made[usualName] > 1 && (x.made[steadyName] > 0 || x.ticked[0].Limit[0].Rate.N == 1)
 	}
@@ -257,11 +266,6 @@ func (x answer) candidate(r *Region) (Candidate, bool) {
 	}
 	p, stands := x.standing(r)
 	c.Limit = spec.Limit{p}
-	if r.Kind.Queue {
-		h := r.Hull()
-		c.Limit[0], h = x.queueIn(r, r.Kind.Conventional(h))
-		c.Least, c.Most, stands = h.T1, h.T2, !x.fails(c.Limit)
-	}
 	return c, stands
 }
 
@@ -270,7 +274,7 @@ func (x answer) measured(r *Region) Candidate {
 	h := r.beside(r.Hull())
 	c := Candidate{Text: r.Kind.Text, Class: slices.Clone(r.Kind.Class), Least: h.T1, Most: h.T2,
 		Round: r.Kind.Round(h)}
-	c.Measured.Burst = result.Interval{Lo: float64(h.Q1), Hi: float64(h.Q2), LoSet: true, HiSet: true}
+	c.Measured.Burst = between(float64(h.Q1), float64(h.Q2))
 	if c.Measured.Rate = r.Rate(h); r.coarse() {
 		c.Measured.Rate.Lo = min(c.Measured.Rate.Lo, float64(h.Q1)/h.T2.Seconds())
 		c.Measured.Rate.Hi = max(c.Measured.Rate.Hi, float64(h.Q2)/h.T1.Seconds())
@@ -284,8 +288,8 @@ func (x answer) standing(r *Region) (spec.Policy, bool) {
 	const tries = 12
 	late, h := x.late(), r.Hull()
 	explains := func(p spec.Policy) bool {
-		return !late() && !x.asker.Refuted(x.shown(), spec.Limit{p}, result.Exact, false) &&
-			(r.Kind.Queue || x.asker.Explains(x.judged(), spec.Limit{p}))
+		return !late() && !x.asker.Refuted(x.judged(), spec.Limit{p}, result.Exact, false) &&
+			x.asker.Explains(x.judged(), spec.Limit{p})
 	}
 	boxes := append([]Box{h, h.Inner()}, r.Live...)
 	boxes = append(boxes, r.Doubtful...)
@@ -299,7 +303,7 @@ func (x answer) standing(r *Region) (spec.Policy, bool) {
 	for _, k := range r.Kind.Each() {
 		one := *r
 		one.Kind = k
-		if b, ok := one.Pinned(x.shown(), MostPinned, late, func(b Box) bool {
+		if b, ok := one.Pinned(x.judged(), MostPinned, late, func(b Box) bool {
 			return explains(k.Written(b))
 		}); ok {
 			return k.Written(b), true
@@ -319,7 +323,7 @@ func (x answer) stated(r *Region) (spec.Policy, bool) {
 		window /= time.Duration(quota)
 	}
 	b.Q1, b.Q2, b.T1, b.T2 = quota, quota, window, window
-	if float64(h.T2) <= float64(h.T1)*unmeasured || window < h.T1 || window == 0 || r.Kind.Queue {
+	if float64(h.T2) <= float64(h.T1)*unmeasured || window < h.T1 || window == 0 {
 		return spec.Policy{}, false
 	}
 	p := r.Kind.Each()[0].Written(b)
@@ -337,13 +341,18 @@ func (x answer) nearest() []Candidate {
 			continue
 		}
 		limit := spec.Limit{k.Each()[0].Rounded(x.gone[i].Last)}
-		j, err := check.Judge(x.shown(), limit, check.Options{SkipMeasure: true})
+		j, err := check.Judge(x.judged(), limit, check.Options{SkipMeasure: true})
 		if err != nil || j.Verdict != result.Fail {
 			continue
 		}
 		out = append(out, Candidate{Text: k.Text, Class: k.Class, Limit: limit, Against: against(j)})
 	}
 	return out
+}
+
+// between is the closed interval from lo to hi.
+func between(lo, hi float64) result.Interval {
+	return result.Interval{Lo: lo, Hi: hi, LoSet: true, HiSet: true}
 }
 
 // against is the first finding against any client.
@@ -359,7 +368,7 @@ func against(j *result.Judgement) string {
 // sharper returns what would tell the time of c to 2 %; nil where it is known. Each end of a window lies
 // anywhere within a round trip. So the best of n windows leaves open about one over the root of n.
 func (x answer) sharper(c Candidate) *Sharper {
-	if x.settled(x.regions) {
+	if x.line == nil && x.settled(x.regions) || x.line != nil && x.line.box.Single(0, 0) {
 		return nil
 	}
 	times := float64(c.Most-c.Least) / (float64(c.Least) * (Resolution - 1))
@@ -403,7 +412,7 @@ func (x answer) fromNearer(found []Candidate) string {
 // inFlight returns a limit of requests in flight that explains the whole recording; nil where none does. In a
 // queue all waiting requests are in flight, so it is not told there.
 func (x answer) inFlight() *Candidate {
-	if x.queue.without != nil || x.asker.Over() {
+	if x.line != nil || x.asker.Over() {
 		return nil
 	}
 	tl := x.judged()
@@ -418,7 +427,7 @@ func (x answer) inFlight() *Candidate {
 		return nil
 	}
 	out := &Candidate{Text: "a limit of requests in flight", Class: InFlightClass, Limit: l}
-	out.Measured.Burst = result.Interval{Lo: 1, Hi: float64(l[0].Rate.N), LoSet: true, HiSet: true}
+	out.Measured.Burst = between(1, float64(l[0].Rate.N))
 	return out
 }
 
@@ -497,6 +506,8 @@ type Candidate struct {
 	Stated bool
 	// Cost is how many units each request costs, 0 for one. Limit and Measured count units.
 	Cost int64
+	// box is what is left of the places and the unit of a queue.
+	box Box
 	// Round tells that people may have written what is left: a time or a rate of two digits.
 	Round bool
 }
@@ -596,23 +607,6 @@ func (r *Result) Sent() int {
 	return n
 }
 
-// OrElse adds queues to what explains a recording without waiting. It returns the queues alone where nothing
-// else explains it; nil for none.
-func (r *Result) OrElse(queue *Result) *Result {
-	switch {
-	case queue == nil:
-		return r
-	case len(r.Found) == 0:
-		return queue
-	}
-	r.Verdict, r.Stopped = Open, MayQueue
-	r.Found, r.Also, r.Sharper = append(r.Found, queue.Found...), nil, nil
-	return r
-}
-
-// MayQueue is the reason where answers took as long as in a queue that is not well known.
-const MayQueue = "admitted requests waited, for reasons of their own or in a queue"
-
 // Undenied is the reason where a limit denied nothing.
 const Undenied = "no request was denied"
 
@@ -620,7 +614,7 @@ const Undenied = "no request was denied"
 func (r *Result) Undenied() string {
 	b := r.unseen()
 	return fmt.Sprintf(Undenied+": a limit above %s in %s, or of more than %d in flight, would not "+
-		"have been seen", text.Plural(int(b.requests), "request"), text.Brief(b.within), r.crowd()) +
+		"have been seen", text.Plural(int(b.requests), "request"), text.Brief(b.within), crowd(r.Timeline)) +
 		r.lost() + r.redirected()
 }
 
@@ -650,10 +644,10 @@ func (r *Result) redirected() string {
 }
 
 // crowd is the most requests that may have been in flight at once.
-func (r *Result) crowd() (most int64) {
-	all := PlacesOf(r.Timeline)
-	for i := range r.Timeline.Observations {
-		o := &r.Timeline.Observations[i]
+func crowd(tl *timeline.Timeline) (most int64) {
+	all := PlacesOf(tl)
+	for i := range tl.Observations {
+		o := &tl.Observations[i]
 		n := all.Held(o.Partition, o.Sent, o.Sent)
 		if o.Outcome == timeline.Denied { // it was in flight too, but held no place
 			n++

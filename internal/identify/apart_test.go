@@ -64,7 +64,7 @@ func TestTheQuotaOfOtherClients(t *testing.T) {
 	wide.Live[0].Q1 = 4
 	for name, tt := range map[string]struct {
 		left  []*Region
-		aside []*Region
+		aside *Candidate
 		want  Limit
 	}{
 		"nothing is left": {nil, nil, Limit{Unfit: "no limit is known"}},
@@ -77,12 +77,10 @@ func TestTheQuotaOfOtherClients(t *testing.T) {
 			Limit{Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond}}, // a unit in 5 requests
 		"a quota that is not known": {[]*Region{wide}, nil, Limit{Quota: 5, Spends: 8,
 			Recovery: 2100 * time.Millisecond, Unfit: "the quota is not known: 4 to 5"}},
-		"a queue": {[]*Region{at("token-bucket,rate=10/s,burst=20")}, []*Region{wide},
-			Limit{
-				Quota: 20, Spends: 28, Recovery: 2100 * time.Millisecond, Unfit: "answers wait in a queue"}},
+		"a queue": {nil, &Candidate{}, Limit{Unfit: "answers wait in a queue"}},
 	} {
 		x := &search{wire: wire{pace: pace{every: 20 * ms}, tl: &timeline.Timeline{}}, regions: tt.left,
-			queue: queueing{without: tt.aside}}
+			line: tt.aside}
 		got := x.quota()
 		if got.Explains = nil; got.Unfit != tt.want.Unfit || got.Quota != tt.want.Quota ||
 			got.Spends != tt.want.Spends || got.Recovery != tt.want.Recovery {

@@ -42,10 +42,6 @@ func TestABucketIsWrittenAsItIsConfigured(t *testing.T) {
 			t.Errorf("%v..%v of %d: got %s, want %s", b.T1, b.T2, tt.q, got, tt.want)
 		}
 	}
-	const unit = 260 * time.Millisecond
-	if got := QueueKind(k).Written(Box{Q1: 6, Q2: 6, T1: unit, T2: unit}); got.Rate.N != 5 {
-		t.Errorf("a queue with five places: got %s, want 5/1.3s", got)
-	}
 }
 
 // TestWhatIsNamedIsNearBothEnds: a far rounder time is named only once both ends are near it. 37/1.85s was

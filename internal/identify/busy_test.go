@@ -33,18 +33,6 @@ func TestKindsOfOneRequestAreOneLimiter(t *testing.T) {
 	}
 }
 
-// TestAQueueWithoutAPlaceIsDropped: 340 of 400 requests were sent for a queue of which one request was left.
-func TestAQueueWithoutAPlaceIsDropped(t *testing.T) {
-	bucket := known(parsed(t, "token-bucket,rate=5/s,burst=2")[0])
-	for quota, want := range map[int64]bool{1: true, 2: false} {
-		x := &search{queue: queueing{without: []*Region{bucket}}, regions: queues([]*Region{bucket})}
-		x.regions[0].Live[0].Q2 = quota
-		if got := x.dropQueue(); got != want || (x.queue.without == nil) != want {
-			t.Errorf("of %d: got it dropped %v, want %v", quota, got, want)
-		}
-	}
-}
-
 // TestSlowAnswersAreNoQueue: answers were slow by chance, and a bucket was named
 // leaky-bucket-queue,queue=9,undelayed=9. Nothing waits in that queue.
 func TestSlowAnswersAreNoQueue(t *testing.T) {

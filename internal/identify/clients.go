@@ -41,10 +41,10 @@ func (x *search) quota() Limit {
 	}
 	out.Recovery = whole*21/20 + x.tl.Header.Tick
 	switch {
+	case x.line != nil:
+		out.Unfit = "answers wait in a queue"
 	case len(x.regions) == 0:
 		out.Unfit = "no limit is known"
-	case x.queue.without != nil:
-		out.Unfit = "answers wait in a queue"
 	case least < out.Quota:
 		out.Unfit = fmt.Sprintf("the quota is not known: %d to %d", least, out.Quota)
 	}

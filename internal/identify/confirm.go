@@ -45,8 +45,6 @@ func (x *search) doubts() int {
 		}
 	}
 	switch {
-	case x.o.Fresh && x.queue.without != nil: // its delays confirm it
-		return 1
 	case (answer{x}).regained() >= confirming:
 		return confirming - 1
 	}
@@ -57,7 +55,7 @@ func (x *search) doubts() int {
 // small delays of requests explain any answers. Only requests sent from nearby tell.
 func (x *search) inStep() bool {
 	if len(x.regions) == 0 || !x.regions[0].Kind.Paced || x.recorded() || x.pace.far ||
-		x.queue.without != nil || x.pace.every < near {
+		x.pace.every < near {
 		return false
 	}
 	h, slack := x.regions[0].Hull(), 2*x.slack()
@@ -98,7 +96,10 @@ func (x answer) regained() int {
 	for _, r := range x.likely() {
 		quota = max(quota, r.Hull().Q2)
 	}
-	all := x.shown().Observations
+	if x.line != nil {
+		quota = max(quota, x.line.box.Q2+1)
+	}
+	all := x.judged().Observations
 	for i := range all {
 		switch {
 		case all[i].Outcome == timeline.Denied:
@@ -142,11 +143,14 @@ func (x *search) usualRest(whole time.Duration, bucket bool) (time.Duration, boo
 // reports false where most were made, or nothing can be sent.
 func (x *search) usualExperiment(ctx context.Context, most int) bool {
 	likely := x.likely()
-	if x.made[usualName] >= min(most, len(usualRests)) || len(likely)+len(x.ticked) == 0 {
+	if x.made[usualName] >= min(most, len(usualRests)) || x.line == nil && len(likely)+len(x.ticked) == 0 {
 		return false
 	}
-	whole, spends, paced := time.Duration(0), 0, false
-	if len(likely) > 0 {
+	whole, spends, paced := time.Duration(0), 0, x.line != nil
+	if paced {
+		p := x.line.Limit[0]
+		whole, spends = p.Recovery(), int(p.Full())+int(x.line.box.Q2-x.line.box.Q1)
+	} else if len(likely) > 0 {
 		sure := &Region{Kind: likely[0].Kind, Live: likely[0].Live}
 		whole, spends, paced = sure.Recovery(), sure.Kind.Spends(sure.Hull(), x.pace.every), sure.Kind.Paced
 	} else {
@@ -277,7 +281,7 @@ func (x *search) beyonds() (out []beyond) {
 
 // admitted counts the requests that were admitted within the last window.
 func (w *wire) admitted(window time.Duration) (n int64) {
-	tl := w.shown()
+	tl := w.judged()
 	for i := range tl.Observations {
 		if o := &tl.Observations[i]; o.Outcome == timeline.Allowed && o.Sent > tl.End()-window {
 			n++

@@ -48,8 +48,9 @@ type wire struct {
 	stopped string
 	// skip counts the observations before the silence that made sure that the quota is whole.
 	skip int
-	// within is the latest time after which a queue may have decided; 0 where none is supposed.
-	within time.Duration
+	// waits tells that admitted requests seemed to wait in a queue, crowd that they do. Then none is sent
+	// after an earlier answer.
+	waits, crowd bool
 }
 
 // search is the state of one identification: a filter of policies, and what they are asked by.
@@ -58,7 +59,8 @@ type search struct {
 	// regions are the kinds that are left, gone those that are refuted, second those that are asked once few
 	// are left.
 	regions, gone, second []*Region
-	queue                 queueing
+	// line is the queue that explains the delays; nil for none.
+	line *Candidate
 	// ticked is what stands of limiters with a clock of whole seconds. widened tells that they were asked.
 	// untrue are those that are refuted.
 	ticked  []Candidate
@@ -79,11 +81,13 @@ func Identify(ctx context.Context, s Sender, o Options) *Result {
 	if x.open(ctx) {
 		x.explore(ctx)
 	}
-	if !o.Fresh && len(x.regions)+len(x.ticked) == 0 && x.stopped == "" {
+	if !o.Fresh && x.line == nil && len(x.regions)+len(x.ticked) == 0 && x.stopped == "" {
 		x.afterRest(ctx)
 	}
 	if x.tl.Counts().Denied > 0 {
-		x.exclude()
+		if x.exclude(); x.line == nil && !x.settled(x.regions) { // a busy machine hid it so far
+			x.line = x.queue()
+		}
 	}
 	res := answer{x}.result()
 	res.Clients = x.apart(ctx, res)
@@ -100,7 +104,7 @@ func begun(s Sender, o Options, asker Asker) *search {
 
 // begin makes x suppose nothing.
 func (x *search) begin() {
-	x.regions, x.gone, x.queue, x.within, x.ticked, x.beside = nil, nil, queueing{}, 0, nil, nil
+	x.regions, x.gone, x.line, x.ticked, x.beside = nil, nil, nil, nil, nil
 	x.left, x.idle, x.untrue = 0, 0, map[string]bool{}
 	for _, k := range Kinds() {
 		x.regions = append(x.regions, &Region{Kind: k, Live: []Box{x.widest(k)}})
@@ -111,10 +115,10 @@ func (x *search) begin() {
 
 // join asks the kinds that wait, which take the judge long: first about growing parts of the recording.
 func (x *search) join() {
-	if x.queue.without != nil || len(x.second) == 0 {
+	if len(x.second) == 0 {
 		return
 	}
-	all, tl := x.second, x.shown()
+	all, tl := x.second, x.judged()
 	x.second = nil
 	for n := 100; 3*n <= len(tl.Observations); n *= 4 {
 		if part := sample(tl, n); part.Counts().Denied > 0 {
@@ -154,7 +158,7 @@ func (x *search) afterRest(ctx context.Context) {
 
 // explore makes the best experiment until one class is left, or none, or the budget is used.
 func (x *search) explore(ctx context.Context) {
-	for !x.asker.Over() {
+	for !x.asker.Over() && !x.inLine(ctx) {
 		x.narrow(FewAsked)
 		if again, over := x.known(ctx); over {
 			return
@@ -221,7 +225,7 @@ const unplanned = "no experiment within the budget tells more"
 
 // unlikely tells whether only doubtful usual kinds are left: each policy that was tried is refuted.
 func (x *search) unlikely() bool {
-	return x.queue.without == nil && len(x.regions) > 0 && len(x.likely()) == 0
+	return len(x.regions) > 0 && len(x.likely()) == 0
 }
 
 // known asks for what could refute the only class that is left. again tells that it did so, over that there
@@ -235,9 +239,6 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 		return false, false
 	}
 	switch {
-	case x.queue.without != nil && !x.queueExplains():
-		x.noQueue()
-		return true, false
 	case len(x.regions) == 0:
 		again = x.tick(ctx)
 		return again, !again
@@ -249,30 +250,17 @@ func (x *search) known(ctx context.Context) (again, over bool) {
 // narrow lets the recording refute what it can, by about asked judgements of each kind. Boxes that are not
 // judged in time stay.
 func (x *search) narrow(asked int) {
-	x.later()
 	if likely := x.likely(); x.settled(likely) || x.coarse(likely) {
 		x.join()
 	}
 	x.deepen()
-	left := x.judge(x.shown(), x.regions, asked)
-	if len(left) == 0 && x.queue.without == nil && x.revive() {
+	left := x.judge(x.judged(), x.regions, asked)
+	if len(left) == 0 && x.revive() {
 		x.narrow(asked)
 		return
 	}
 	x.regions = left
 	shareTimes(left)
-	if len(left) == 0 && x.queue.without != nil {
-		x.within = max(4*x.within, time.Millisecond)
-		if x.within <= Slowest(x.judged()) {
-			x.regions, x.gone = queues(x.queue.without), nil
-		} else {
-			x.noQueue()
-		}
-		x.narrow(asked)
-	}
-	if x.dropQueue() {
-		x.narrow(asked)
-	}
 }
 
 // judge lets a recording refute what it can of some kinds and returns what it leaves.
@@ -324,14 +312,6 @@ func (x *search) revive() bool {
 	return len(x.regions) > 0
 }
 
-// shown is the recording that kinds are judged by.
-func (w *wire) shown() *timeline.Timeline {
-	if w.within == 0 {
-		return w.judged()
-	}
-	return Undelayed(w.judged(), w.within)
-}
-
 // judged is the recording without what came before skip.
 func (w *wire) judged() *timeline.Timeline {
 	tl := *w.tl
@@ -366,9 +346,6 @@ func (x *search) settled(regions []*Region) bool {
 		if r.Kind.Paced {
 			slack, units = slack/time.Duration(h.Q2), int64(2*(x.tl.Header.Tick+x.trip())/h.T1)
 		}
-		if r.Kind.Queue { // its delays tell
-			slack = 0
-		}
 		return h.Single(slack, units)
 	})
 }
@@ -389,7 +366,7 @@ func (x *search) planner(doubtful bool) *Planner {
 	p := &Planner{Over: x.late(), Made: x.made, Now: x.s.Now(), Trip: x.trip() + x.tl.Header.Tick,
 		Every: x.pace.every, Dense: x.pace.dense, Far: x.pace.far, Wait: x.s.Wait(), Requests: x.spare(),
 		TimeLeft: x.sendUntil() - x.s.Now()}
-	likely, tl := []*Region(nil), x.shown()
+	likely, tl := []*Region(nil), x.judged()
 	kinds := x.likely()
 	if doubtful {
 		kinds = x.regions
@@ -426,8 +403,8 @@ func (x *search) planner(doubtful bool) *Planner {
 // trip is the median time from a request to its answer, without waiting in a queue.
 func (w *wire) trip() time.Duration {
 	all := []time.Duration{}
-	for o := range w.shown().All() {
-		if o.Answered {
+	for o := range w.judged().All() {
+		if o.Answered && !(w.crowd && o.FirstByte-o.Sent > slowAfter(w.judged())) {
 			all = append(all, o.FirstByte-o.Sent)
 		}
 	}

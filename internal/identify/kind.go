@@ -23,9 +23,8 @@ type Kind struct {
 	Parts []*Kind
 	// Searched tells that the exact search refutes policies that the bounds do not.
 	Searched bool
-	// Paced tells that T1 and T2 are the time of one unit. Queue tells that answers wait in a queue which
-	// admits like Base.
-	Paced, Queue bool
+	// Paced tells that T1 and T2 are the time of one unit.
+	Paced bool
 }
 
 // Each returns the parts of k, or k itself.
@@ -71,7 +70,7 @@ func (k *Kind) NameOfOne() string {
 	counter, up := b.Weighs(), b.Rounding == spec.RoundUp
 	all := (b.Count == spec.CountAll && !b.Fixed()) || b.Refresh == spec.RefreshAll
 	switch {
-	case k.Queue || len(k.Parts) > 0 || counter && b.Rounding == spec.RoundNearest:
+	case len(k.Parts) > 0 || counter && b.Rounding == spec.RoundNearest:
 		return k.Text
 	case b.Align == spec.AlignUnknown && !up && !all: // one in a window, from the beginning of the window
 		return "one a window"
@@ -99,19 +98,19 @@ var (
 	InFlightClass = []spec.Algorithm{spec.Concurrency}
 )
 
-// one is the class of an algorithm that decides as no other does.
-func one(a spec.Algorithm) []spec.Algorithm { return []spec.Algorithm{a} }
+// oneOf is the class of an algorithm that decides as no other does.
+func oneOf(a spec.Algorithm) []spec.Algorithm { return []spec.Algorithm{a} }
 
 // Simple returns the kinds that count neither shares of a window nor denied requests, which are asked first.
 func Simple() []*Kind {
 	return []*Kind{
 		{Class: BucketClass, Text: "a token bucket", Base: spec.Policy{Algorithm: spec.TokenBucket},
 			Paced: true},
-		{Class: one(spec.FixedWindow), Text: "a fixed window by the clock",
+		{Class: oneOf(spec.FixedWindow), Text: "a fixed window by the clock",
 			Base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignUnknown}},
-		{Class: one(spec.FixedWindow), Text: "a fixed window that the first request opens",
+		{Class: oneOf(spec.FixedWindow), Text: "a fixed window that the first request opens",
 			Base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst}},
-		{Class: one(spec.SlidingWindowLog), Text: "a sliding window log",
+		{Class: oneOf(spec.SlidingWindowLog), Text: "a sliding window log",
 			Base: spec.Policy{Algorithm: spec.SlidingWindowLog}},
 	}
 }
@@ -128,13 +127,13 @@ func Kinds() []*Kind {
 		&Kind{Class: BucketClass, Text: "a token bucket that charges denied requests too", Paced: true,
 			Searched: true,
 			Base:     spec.Policy{Algorithm: spec.TokenBucket, Count: spec.CountAll}},
-		&Kind{Class: one(spec.SlidingWindowLog),
+		&Kind{Class: oneOf(spec.SlidingWindowLog),
 			Text: "a sliding window log that counts denied requests too",
 			Base: spec.Policy{Algorithm: spec.SlidingWindowLog, Count: spec.CountAll}},
-		&Kind{Class: one(spec.FixedWindow), Text: "a fixed window that every admitted request starts anew",
+		&Kind{Class: oneOf(spec.FixedWindow), Text: "a fixed window that every admitted request starts anew",
 			Base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst,
 				Refresh: spec.RefreshAdmitted}},
-		&Kind{Class: one(spec.FixedWindow), Text: "a fixed window that every request starts anew",
+		&Kind{Class: oneOf(spec.FixedWindow), Text: "a fixed window that every request starts anew",
 			Searched: true,
 			Base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst,
 				Refresh: spec.RefreshAll}},
@@ -164,13 +163,6 @@ func CounterKind(align spec.Align, count spec.Count) *Kind {
 		out.Parts = append(out.Parts, &part)
 	}
 	return out
-}
-
-// QueueKind is the kind of queues that admit as a kind of buckets does.
-func QueueKind(bucket *Kind) *Kind {
-	q := *bucket
-	q.Class, q.Text, q.Queue = []spec.Algorithm{spec.LeakyBucketQueue}, "a queue", true
-	return &q
 }
 
 // Policy returns the policies of b as one policy with ranges.
@@ -223,7 +215,7 @@ func (k *Kind) Written(b Box) spec.Policy {
 		}
 	}
 	const unit = 10 * time.Millisecond
-	n := k.unitsWritten(b)
+	n := time.Duration(b.Q1)
 	if all := (b.T1*n + unit/2).Truncate(unit); all > 0 && max(all-b.T1*n, b.T1*n-all) < n {
 		p.Rate = spec.Rate{N: int64(n), Per: all}
 	}
@@ -241,14 +233,6 @@ func Complete(p spec.Policy) spec.Policy {
 	return p
 }
 
-// unitsWritten is how many units people write the rate of a bucket with: all units; of a queue, its places.
-func (k *Kind) unitsWritten(b Box) time.Duration {
-	if k.Queue && b.Q1 > 1 {
-		return time.Duration(b.Q1 - 1)
-	}
-	return time.Duration(b.Q1)
-}
-
 // Conventional returns the policy of b that people would write. A bucket has a round time of one unit, or of
 // all units if that is rounder. A time that is not well known is the roundest near the middle of what is
 // left.
@@ -261,7 +245,7 @@ func (k *Kind) Conventional(b Box) Box {
 	if !k.Paced || b.Q1 != b.Q2 {
 		return out
 	}
-	units := k.unitsWritten(b)
+	units := time.Duration(b.Q1)
 	if t := Amid(all.T1*units, all.T2*units); roundness(t) < roundness(out.T1) && t/units >= b.T1 {
 		out.T1, out.T2 = t/units, t/units
 	}

@@ -1,8 +1,11 @@
 package identify
 
 import (
+	"cmp"
+	"context"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/reference"
@@ -10,68 +13,15 @@ import (
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
-// A queue admits as a bucket of the same places and rate does, but it holds the answers back. That hides when
-// it decided. So if admitted requests wait and denied ones do not, decisions are supposed to be no later than
-// the slowest denial. Then the bucket is looked for. That is a guess. If a later denial takes longer, or no
-// bucket is left, decisions may have been later, and what was refuted may be true. A queue is named only if
-// its delays explain those in the recording.
+// A queue admits as a bucket of the same places and rate does, but it holds answers back. So the answers
+// of those that wait come a unit apart. That tells its rate more finely than admissions do, and its places
+// follow from who was denied and who waited how long.
 
-// queueing is what is supposed of a queue.
-type queueing struct {
-	// without are the kinds that delay no answers, while admitted requests are supposed to wait in a queue;
-	// nil where none is supposed.
-	without []*Region
-	// passing is how many requests pass a queue without waiting.
-	passing int64
-}
+// Waits tells whether a third of the admitted requests of a recording waited for their answers, as in a
+// queue.
+func Waits(tl *timeline.Timeline) bool { return queued(tl, "") }
 
-// asQueue supposes that admitted requests wait in a queue.
-func (x *search) asQueue() {
-	x.queue.without, x.regions = x.regions, queues(x.regions)
-	x.within = Unqueued(x.judged())
-}
-
-// queues returns the queues that admit as the buckets among regions do.
-func queues(regions []*Region) (out []*Region) {
-	for _, r := range regions {
-		if r.Kind.Base.Bucketed() && r.Kind.Base.Count != spec.CountAll {
-			out = append(out, &Region{Kind: QueueKind(r.Kind), Live: slices.Clone(r.Live)})
-		}
-	}
-	return out
-}
-
-// later begins anew with queues where a denial took longer than all before.
-func (x *search) later() {
-	if x.queue.without == nil || Unqueued(x.judged()) <= x.within {
-		return
-	}
-	x.within, x.regions = Unqueued(x.judged())*5/4, queues(x.queue.without)
-}
-
-// dropQueue takes back the queue as soon as no queue that is left has a place to wait in: then answers were
-// merely slow. It tells whether it did so. Otherwise it drops the queues without a place.
-func (x *search) dropQueue() bool {
-	if x.queue.without == nil || len(x.regions) == 0 {
-		return false
-	}
-	if !slices.ContainsFunc(x.regions, func(r *Region) bool { return r.Hull().Q2 > 1 }) {
-		x.noQueue()
-		return true
-	}
-	full := func(b Box) bool { return b.Q2 == 1 }
-	for _, r := range x.regions {
-		r.Live, r.Doubtful = slices.DeleteFunc(r.Live, full), slices.DeleteFunc(r.Doubtful, full)
-	}
-	x.regions = slices.DeleteFunc(x.regions, (*Region).Empty)
-	return false
-}
-
-// noQueue takes back that admitted requests wait in a queue.
-func (x *search) noQueue() { x.regions, x.queue.without, x.within = x.queue.without, nil, 0 }
-
-// queued tells whether a third of the admitted requests of a phase took much longer than the fastest answer;
-// of all phases where phase is empty.
+// queued is Waits for one phase; of all phases where phase is empty.
 func queued(tl *timeline.Timeline, phase string) bool {
 	soon := slowAfter(tl)
 	slow, admitted := 0, 0
@@ -86,86 +36,181 @@ func queued(tl *timeline.Timeline, phase string) bool {
 	return slow > 0 && 3*slow >= admitted
 }
 
-// Waits tells whether a third of the admitted requests of a recording waited for their answers, as in a
-// queue.
-func Waits(tl *timeline.Timeline) bool { return queued(tl, "") }
-
 // slowAfter is the time from which on an answer is much slower than the fastest one.
 func slowAfter(tl *timeline.Timeline) time.Duration { return Soonest(tl)*3 + 10*time.Millisecond }
 
 // waiting tells whether each of the last n requests was admitted and waited.
 func (w *wire) waiting(n int) bool {
-	tl, soon := w.shown(), slowAfter(w.shown())
+	tl, soon := w.judged(), slowAfter(w.judged())
 	last := tl.Observations[max(0, len(tl.Observations)-n):]
 	return len(last) == n && !slices.ContainsFunc(last, func(o timeline.Observation) bool {
 		return o.Outcome != timeline.Allowed || o.FirstByte-o.Sent <= soon
 	})
 }
 
-// queueOf is the queue that admits as a bucket does. So many requests pass it without waiting.
-func queueOf(bucket spec.Policy, undelayed int64) spec.Policy {
-	return spec.Policy{Algorithm: spec.LeakyBucketQueue, Rate: bucket.Rate, Queue: bucket.Burst - 1,
-		Undelayed: min(undelayed, bucket.Burst-1)}
-}
-
-// queueIn returns a queue whose delays the recording does not refute, and the times that the delays leave.
-// Delays tell a rate much more finely than admissions do. The queue has a round time, if possible, or one
-// near the middle. If all that are tried are refuted, it is best, with all that is left of r.
-func (x *search) queueIn(r *Region, best Box) (spec.Policy, Box) {
-	const steps = 40
-	h, late := r.Hull(), x.late()
-	at := func(t time.Duration) spec.Policy {
-		b := best
-		b.T1, b.T2 = t, t
-		return Complete(queueOf(r.Kind.Written(b), x.queue.passing))
-	}
-	explains := func(t time.Duration) bool { return !x.fails(spec.Limit{at(t)}) }
-	times := []time.Duration{best.T1}
-	for i := range time.Duration(steps + 1) {
-		times = append(times, h.T1+(h.T2-h.T1)*i/steps)
-	}
-	times = slices.DeleteFunc(times, func(t time.Duration) bool { return late() || !explains(t) })
-	if len(times) == 0 {
-		return at(best.T1), h
-	}
-	slices.Sort(times)
-	left, step := h, (h.T2-h.T1)/steps+1 // the times next to these were refuted
-	left.T1, left.T2 = max(h.T1, times[0]-step), min(h.T2, times[len(times)-1]+step)
-	left.Q1, left.Q2 = best.Q1, best.Q1
-	if round := queueOf(r.Kind.Rounded(left), x.queue.passing); !x.fails(spec.Limit{round}) {
-		return Complete(round), left
-	}
-	if t := r.Kind.Conventional(left).T1; explains(t) {
-		return at(t), left
-	}
-	return at(times[len(times)/2]), left
-}
-
-// laterStill supposes later decisions as long as the delays refute the only queue that is left. The guess was
-// wrong then, and so was what it refuted.
-func (x *search) laterStill() {
-	last, late := Slowest(x.judged()), x.late()
-	for x.queue.without != nil && len(x.regions) == 1 && x.within < last && !x.recorded() &&
-		!late() {
-		r := x.regions[0]
-		if p, _ := x.queueIn(r, r.Hull().Conventional()); !x.fails(spec.Limit{p}) {
-			return
+// inLine asks a queue for more than it holds, after silences, until it is well known. It reports false where
+// answers do not wait, or no queue explains how long: then other kinds are asked.
+func (x *search) inLine(ctx context.Context) bool {
+	for x.waits {
+		now := x.queue()
+		x.line = cmp.Or(now, x.line) // what disturbed the last answers may not come again
+		x.crowd = x.line != nil
+		over := !x.crowd || now != nil && x.made[usualName] >= confirming && x.lineKnown()
+		if over || !x.usualExperiment(ctx, ofAny) {
+			if x.line, x.crowd = now, now != nil; x.crowd {
+				x.regions, x.second = nil, nil // nothing else delays answers so
+			}
+			break
 		}
-		x.within, x.regions, x.gone = min(4*x.within, last), queues(x.queue.without), nil
-		x.narrow(ManyAsked)
 	}
+	return x.crowd
 }
 
-// byDelays narrows the only queue that is left to what its delays leave, where that settles it.
-func (x *search) byDelays() {
-	if x.queue.without == nil || len(x.regions) != 1 || x.settled(x.regions) || !x.queueExplains() {
-		return
+// lineKnown tells whether one queue is left, and its time is known as well as a name needs.
+func (x *search) lineKnown() bool {
+	if x.line == nil {
+		return false
 	}
-	r := x.regions[0]
-	p, left := x.queueIn(r, r.Hull().Conventional())
-	if left.Single(0, 0) && !x.fails(spec.Limit{p}) {
-		r.Live, r.Doubtful = []Box{left}, nil
+	b := x.line.box
+	return b.Single(0, 0) || x.pace.far && b.roughly((b.T2-b.T1)*time.Duration(b.Q2), 2*x.slow())
+}
+
+// queue returns the queue that explains a recording, with all that is left of its places and its rate; nil
+// for none.
+func (x *search) queue() *Candidate {
+	tl, late, soon := x.judged(), x.late(), slowAfter(x.judged())
+	unit, t1, t2 := spacing(tl)
+	if t2 == 0 || !queued(tl, "") {
+		return nil
 	}
+	const mostPassing = 100
+	most, held := min(passed(tl)+1, mostPassing), crowd(only(tl, func(o *timeline.Observation) bool {
+		return o.Outcome == timeline.Allowed && o.FirstByte-o.Sent > soon
+	}))
+	best, least := spec.Policy{}, float64(len(tl.Observations))/5 // a busy machine delays some
+	of := func(places, undelayed int64) (best spec.Policy, least float64) {
+		least = math.Inf(1)
+		for _, t := range []time.Duration{(t1 + t2) / 2, unit} {
+			q := spec.Policy{Algorithm: spec.LeakyBucketQueue, Rate: spec.Rate{N: 1, Per: t}, Queue: places,
+				Undelayed: undelayed}
+			if n := unexplained(q, tl); n < least {
+				best, least = q, n
+			}
+		}
+		return best, least
+	}
+	for undelayed := range most + 1 {
+		for places := max(1, held-2); places <= held+undelayed+2 && !late(); places++ {
+			if _, slow := of(places, places); undelayed < places {
+				if q, n := of(places, undelayed); n < least && n < slow { // something waits in it
+					best, least = q, n
+				}
+			}
+		}
+	}
+	if best.Queue == 0 {
+		return nil
+	}
+	left := Box{best.Queue, best.Queue, t1, t2}
+	for n := range int64(3) {
+		for _, places := range []int64{best.Queue - n, best.Queue + n} {
+			if _, missed := of(places, best.Undelayed); missed <= 2*least && places > best.Undelayed {
+				left.Q1, left.Q2 = min(left.Q1, places), max(left.Q2, places)
+			}
+		}
+	}
+	return x.lineOf(best, left, late)
+}
+
+// lineOf returns a queue with a round rate, with those of the times that are left which the judge does not
+// refute; nil where it refutes all that are tried.
+func (x *search) lineOf(best spec.Policy, left Box, late func() bool) *Candidate {
+	const steps = 40
+	bucket := Simple()[0]
+	at := func(p spec.Policy) spec.Limit {
+		q := best
+		q.Rate = p.Rate
+		return spec.Limit{Complete(q)}
+	}
+	one := func(t time.Duration) Box { return Box{best.Queue, best.Queue, t, t} }
+	var stand []time.Duration
+	for i := range time.Duration(steps + 1) {
+		t := left.T1 + (left.T2-left.T1)*i/steps
+		if !late() && !x.fails(at(bucket.Policy(one(t)))) {
+			stand = append(stand, t)
+		}
+	}
+	if len(stand) == 0 {
+		return nil
+	}
+	step := (left.T2-left.T1)/steps + 1 // the times next to these were refuted
+	left.T1, left.T2 = max(left.T1, stand[0]-step), min(left.T2, stand[len(stand)-1]+step)
+	middle := one(stand[len(stand)/2])
+	whole := left
+	whole.Q1, whole.Q2 = best.Queue, best.Queue
+	c := &Candidate{Text: "a queue", Class: oneOf(spec.LeakyBucketQueue), Least: left.T1, Most: left.T2,
+		Round: bucket.Round(left), box: left}
+	for _, p := range []spec.Policy{bucket.Rounded(whole), bucket.Written(bucket.Conventional(whole)),
+		bucket.Written(middle)} {
+		if c.Limit = at(p); !x.fails(c.Limit) {
+			break
+		}
+	}
+	c.Measured.Burst = between(float64(left.Q1+1), float64(left.Q2+1))
+	c.Measured.Rate = between(float64(time.Second)/float64(left.T2), float64(time.Second)/float64(left.T1))
+	return c
+}
+
+// spacing returns the usual time between answers of requests that wait, and between which times it lies; 0
+// where too few wait. The longest row of them tells most. An answer that was lost leaves a gap of two.
+func spacing(tl *timeline.Timeline) (unit, t1, t2 time.Duration) {
+	var most time.Duration
+	soon, jitter := slowAfter(tl), Unqueued(tl)-Soonest(tl)+tl.Header.Tick+time.Millisecond
+	var rows [][]time.Duration
+	var gaps, row []time.Duration
+	for _, part := range append(Parted(byClient(tl)), &timeline.Timeline{}) {
+		for i := range part.Observations {
+			switch o := &part.Observations[i]; {
+			case o.Outcome == timeline.Allowed && o.FirstByte-o.Sent > soon:
+				if row = append(row, o.FirstByte); len(row) > 1 {
+					gaps = append(gaps, o.FirstByte-row[len(row)-2])
+				}
+			case o.Outcome == timeline.Allowed: // the queue was empty
+				rows, row = append(rows, row), nil
+			}
+		}
+		rows, row = append(rows, row), nil
+	}
+	if len(gaps) == 0 {
+		return 0, 0, 0
+	}
+	slices.Sort(gaps)
+	unit, most = max(gaps[(len(gaps)-1)/2], 1), 0
+	for _, gap := range gaps { // on a busy machine some answers are late
+		off := gap - (gap+unit/2)/unit*unit
+		jitter = max(jitter, 2*off, -2*off)
+	}
+	for _, row := range rows {
+		n := time.Duration(0)
+		for i := 1; i < len(row); i++ {
+			n += (row[i] - row[i-1] + unit/2) / unit
+		}
+		if n > most {
+			all := row[len(row)-1] - row[0]
+			most, t1, t2 = n, max((all-jitter)/n, 1), (all+jitter)/n
+		}
+	}
+	return unit, t1, t2
+}
+
+// byClient has the requests of each client one after the other.
+func byClient(tl *timeline.Timeline) *timeline.Timeline {
+	out := *tl
+	out.Observations = slices.Clone(tl.Observations)
+	slices.SortStableFunc(out.Observations, func(a, b timeline.Observation) int {
+		return strings.Compare(a.Partition, b.Partition)
+	})
+	return &out
 }
 
 // passed is how many requests after the first phase were admitted in a row without waiting.
@@ -184,64 +229,42 @@ func passed(tl *timeline.Timeline) int64 {
 	return n
 }
 
-// queueExplains tells whether the queue explains the delays of four admissions in five: a busy machine delays
-// some. It also finds how many requests pass without waiting. That may be less than passed, as some left the
-// queue meanwhile. The queue must explain more delays than one in which nothing waits, else answers were
-// merely slow.
-func (x *search) queueExplains() bool {
-	if len(x.regions) == 0 {
-		return false
-	}
-	bucket, explains := x.regions[0].Kind.Written(x.regions[0].Hull().Point()), false
-	places := bucket.Burst - 1
-	best := max(0.8, delaysAs(queueOf(bucket, places), x.judged())+0.001)
-	for pass := range min(passed(x.judged())+2, places) {
-		q := queueOf(bucket, pass)
-		if share := delaysAs(q, x.judged()); share >= best {
-			x.queue.passing, best, explains = pass, share+0.001, true
-		}
-	}
-	return explains
-}
-
-// doubtQueue drops a queue that does not explain the delays, and judges all other kinds: requests may wait
-// for other reasons.
-func (x *search) doubtQueue() {
-	if x.queue.without == nil || x.recorded() || x.tl.Counts().Denied == 0 || x.queueExplains() {
-		return
-	}
-	x.noQueue()
-	x.narrow(ManyAsked)
-}
-
-// delaysAs is the share of the admitted requests whose delays are those of q.
-func delaysAs(q spec.Policy, tl *timeline.Timeline) float64 {
+// unexplained counts the requests that a queue would have decided or delayed otherwise, not even a moment
+// earlier.
+func unexplained(q spec.Policy, tl *timeline.Timeline) (wrong float64) {
 	l, err := reference.New(q)
 	if err != nil {
-		return 0
+		return math.Inf(1)
 	}
 	soon := Unqueued(tl)
-	early := soon + q.Rate.Per/time.Duration(2*q.Rate.N) + 2*time.Millisecond
-	state, right, admitted := l.Init(), 0, 0
+	early := soon + q.Rate.Per/2 + 2*time.Millisecond
+	states := map[string]reference.State{}
 	for i := range tl.Observations {
 		o := &tl.Observations[i]
+		state, has := states[o.Partition]
+		if !has {
+			state = l.Init()
+		}
 		at := o.Sent + soon/2
 		s, d := l.Step(state, at, 1)
-		if o.Outcome == timeline.Allowed {
+		switch o.Outcome {
+		case timeline.Allowed:
 			if !d.Allow && d.RetryAfter < early { // its place was free a moment earlier
 				at += d.RetryAfter
 				s, d = l.Step(state, at, 1)
 			}
-			admitted++
-			if late := o.FirstByte - at - d.Delay; d.Allow && late > -early && late < early {
-				right++
+			if late := o.FirstByte - at - d.Delay; !d.Allow || late < -early || late > early {
+				wrong++
 			}
+		case timeline.Denied:
+			if _, before := l.Step(state, at-soon, 1); d.Allow && before.Allow {
+				wrong++
+			}
+			s = state
 		}
-		if o.Outcome != timeline.Denied {
-			state = s
-		}
+		states[o.Partition] = s
 	}
-	return float64(right) / float64(max(1, admitted))
+	return wrong
 }
 
 // Soonest is the shortest time from a request to its answer.
@@ -280,19 +303,6 @@ func Unqueued(tl *timeline.Timeline) time.Duration {
 	}
 	const jitter = 40 * time.Millisecond
 	return max(out, soon+min(soon, jitter))
-}
-
-// Undelayed is the recording in which all admissions were decided within soon.
-func Undelayed(tl *timeline.Timeline, soon time.Duration) *timeline.Timeline {
-	out := *tl
-	out.Observations = slices.Clone(tl.Observations)
-	for i := range out.Observations {
-		if o := &out.Observations[i]; o.Outcome == timeline.Allowed {
-			o.FirstByte = min(o.FirstByte, o.Sent+soon)
-		}
-	}
-	out.Header.Ended = max(tl.Header.Ended, tl.End())
-	return &out
 }
 
 // places has, for each client, when the requests that may have held a place were sent, and when they were

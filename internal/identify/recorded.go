@@ -31,7 +31,6 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 	o.MaxTime = max(tl.End(), time.Second)
 	x := begun(&replay{tl: tl}, o, ctx.Done())
 	x.tl = tl
-	var queue *Result
 	x.pace.every, x.stopped = near, "these requests do not tell more"
 	switch {
 	case len(tl.Observations) == 0:
@@ -39,28 +38,15 @@ func Recorded(ctx context.Context, all []*timeline.Timeline, o Options) *Result 
 	case tl.Counts().Denied == 0:
 		x.stopped = Undenied
 	default:
-		if queued(tl, "") {
-			x.asQueue()
-		}
-		x.bySamples()
-		if x.queue.without != nil && len(x.regions) > 0 && !(x.settled(x.regions) && x.queueExplains()) {
-			if x.queuedSo() {
-				queue = answer{x}.result()
-			}
-			x.noQueue()
+		if x.line = x.queue(); x.lineKnown() {
+			x.regions, x.second = nil, nil
+		} else {
 			x.bySamples()
 		}
 	}
-	res := answer{x}.result().OrElse(queue)
+	res := answer{x}.result()
 	res.Recorded = true
 	return res.inUnits(o.Cost)
-}
-
-// queuedSo tells whether a queue that is not well known may explain the delays. In a log, most answers take
-// long for other reasons.
-func (x *search) queuedSo() bool {
-	_, stands := answer{x}.candidate(x.regions[0])
-	return !x.settled(x.regions) && stands
 }
 
 // bySamples excludes what growing parts of a recording refute, and then what all of it refutes. Parts are

@@ -241,9 +241,18 @@ func (a Asker) Refuted(tl *timeline.Timeline, l spec.Limit, side result.Conforma
 
 // without is tl without the requests that have no outcome.
 func without(tl *timeline.Timeline) *timeline.Timeline {
+	return only(tl, func(o *timeline.Observation) bool { return o.Outcome != timeline.Unknown })
+}
+
+// only is tl with some of its requests.
+func only(tl *timeline.Timeline, some func(*timeline.Observation) bool) *timeline.Timeline {
 	out := *tl
-	out.Observations = slices.DeleteFunc(slices.Clone(tl.Observations),
-		func(o timeline.Observation) bool { return o.Outcome == timeline.Unknown })
+	out.Observations = nil
+	for i := range tl.Observations {
+		if some(&tl.Observations[i]) {
+			out.Observations = append(out.Observations, tl.Observations[i])
+		}
+	}
 	return &out
 }
 

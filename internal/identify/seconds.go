@@ -37,17 +37,15 @@ const longestCoarse = 30 * time.Second
 // ofWholeSeconds returns the limiters of such products with a quota that may explain windows of least to
 // most. Theirs last up to a second less than they say. There are none where the quota is below 1.
 func ofWholeSeconds(quota int64, least, most time.Duration) (out []Candidate) {
-	exactly := func(n float64) result.Interval {
-		return result.Interval{Lo: n, Hi: n, LoSet: true, HiSet: true}
-	}
+	exactly := func(n float64) result.Interval { return between(n, n) }
 	for _, k := range coarseKinds {
 		for w := max(least.Truncate(time.Second), time.Second); w < most+time.Second; w += time.Second {
 			limit, err := spec.Parse(fmt.Sprintf(k.form, fmt.Sprintf("%d/%s", quota, w)))
 			if err != nil {
 				continue
 			}
-			c := Candidate{Text: k.text + aSecond, Class: one(limit[0].Algorithm), Limit: limit, Round: true,
-				Least: w, Most: w}
+			c := Candidate{Text: k.text + aSecond, Class: oneOf(limit[0].Algorithm), Limit: limit,
+				Round: true, Least: w, Most: w}
 			c.Measured.Burst, c.Measured.Rate = exactly(float64(quota)), exactly(float64(quota)/w.Seconds())
 			out = append(out, c)
 		}
@@ -60,7 +58,7 @@ func ofWholeSeconds(quota int64, least, most time.Duration) (out []Candidate) {
 // fixed window of 1 s that begins with a second of a clock is one by the clock.
 func (x answer) byTheSecond(r *Region) []Candidate {
 	h, tl, late := r.Hull(), x.judged(), x.late()
-	if !r.Kind.Base.HasWindow() || h.Q1 < h.Q2 || h.T2 > longestCoarse/3 || x.queue.without != nil {
+	if !r.Kind.Base.HasWindow() || h.Q1 < h.Q2 || h.T2 > longestCoarse/3 {
 		return nil
 	}
 	return slices.DeleteFunc(ofWholeSeconds(h.Q1, h.T1, h.T2), func(c Candidate) bool {
@@ -125,7 +123,7 @@ func (x *search) bySecond() (out []Candidate) {
 // tick asks the limiters with a clock of whole seconds once every usual kind is refuted. It makes an
 // experiment that several of them may not explain, or reports false.
 func (x *search) tick(ctx context.Context) bool {
-	if len(x.regions) > 0 && !x.unlikely() || x.queue.without != nil || x.recorded() {
+	if len(x.regions) > 0 && !x.unlikely() || x.recorded() {
 		return false
 	}
 	most := confirming

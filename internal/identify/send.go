@@ -80,7 +80,7 @@ func (x *search) send(ctx context.Context, p Phase) bool {
 		p.Requests = max(1, min(p.Requests, left))
 	}
 	switch {
-	case x.queue.without != nil || x.pace.far && p.Every < x.trip():
+	case x.crowd || x.pace.far && p.Every < x.trip():
 		p.AtOnce = p.Requests
 	case !x.pace.far && x.pace.every > 0:
 		p.AtOnce = max(1, x.pace.atOnce)
@@ -233,7 +233,7 @@ func (x *search) open(ctx context.Context) bool {
 	}
 	quota := Phase{Name: quotaPhase, Rest: x.o.Every, Requests: x.spare() * 6 / 10, Every: x.o.Every,
 		Denials: 3}
-	soon := Soonest(x.shown()) * 5 / 4
+	soon := Soonest(x.judged()) * 5 / 4
 	x.pace.every = max(x.o.Every, soon)
 	if x.pace.far = soon > max(x.o.Every, near); x.pace.far {
 		// requests that wait for answers tell more, if some are denied
@@ -244,7 +244,7 @@ func (x *search) open(ctx context.Context) bool {
 		quota.Name, quota.Requests = fasterPhase, x.spare()*4/10
 		x.nearer()
 	}
-	if x.shown().Counts().Denied == 0 {
+	if x.judged().Counts().Denied == 0 {
 		ask := x.askQuota
 		if x.pace.far { // in parts, a short window would begin anew between them
 			x.pace.every, ask = x.o.Every, x.send
@@ -254,13 +254,13 @@ func (x *search) open(ctx context.Context) bool {
 			return false
 		}
 	}
-	if queued(x.shown(), x.tl.Observations[len(x.tl.Observations)-1].Phase) {
-		x.asQueue()
-		if quota.Rest = x.trip(); x.shown().Counts().Denied == 0 && !x.send(ctx, quota) {
+	if queued(x.judged(), x.tl.Observations[len(x.tl.Observations)-1].Phase) {
+		x.waits, x.crowd = true, true
+		if quota.Rest = x.trip(); x.judged().Counts().Denied == 0 && !x.send(ctx, quota) {
 			return false
 		}
 	}
-	if x.shown().Counts().Denied == 0 {
+	if x.judged().Counts().Denied == 0 {
 		x.stopped = Undenied
 		return false
 	}
@@ -321,7 +321,7 @@ func (x *search) askQuota(ctx context.Context, p Phase) bool {
 		}
 		seen := timeline.Timeline{Observations: x.tl.Observations[before:]}
 		late := x.s.Now()+p.Every >= x.sendUntil()
-		if late || seen.Counts().Denied > 0 || queued(x.shown(), p.Name) && x.waiting(some-2) {
+		if late || seen.Counts().Denied > 0 || queued(x.judged(), p.Name) && x.waiting(some-2) {
 			break
 		}
 		p.Requests -= part.Requests
@@ -397,8 +397,13 @@ func (w *wire) crowded() bool {
 	return false
 }
 
-// slow is the slowest answer so far.
-func (w *wire) slow() time.Duration { return Slowest(w.shown()) }
+// slow is the slowest answer so far; of a queue the slowest that did not wait.
+func (w *wire) slow() time.Duration {
+	if w.crowd {
+		return Unqueued(w.judged())
+	}
+	return Slowest(w.judged())
+}
 
 // spaced sets the gaps between requests by the slowest answer so far. Far from the target no answer comes
 // after the next request, in a burst not after the one that follows it.
@@ -419,7 +424,7 @@ func (w *wire) spaced() {
 func (w *wire) nearer() {
 	const much = 8
 	took := w.trip()
-	if w.pace.far && (much*Soonest(w.shown()) < took || took*5/4 <= max(w.o.Every, near)) {
+	if w.pace.far && (much*Soonest(w.judged()) < took || took*5/4 <= max(w.o.Every, near)) {
 		w.pace.far, w.pace.every = false, max(w.o.Every, took*5/4)
 	}
 }
@@ -490,16 +495,21 @@ func (x *search) choose() (Experiment, bool) {
 // blur is how much one experiment leaves open of the time in which a limit recovers; 0 where that is little.
 // In a queue the fastest answer tells how far away it is, since others wait.
 func (w *wire) blur() time.Duration {
-	if !w.pace.far && (w.within == 0 || Soonest(w.judged()) < near) {
+	if !w.pace.far && (!w.crowd || Soonest(w.judged()) < near) {
 		return 0
 	}
 	return 2 * w.slow()
 }
 
+// roughly tells whether b has one quota, whose time is open by so much, and that is no more than blur.
+func (b Box) roughly(open, blur time.Duration) bool {
+	const widest = 1.25 // the ratio between the ends of a time
+	return b.Q1 == b.Q2 && open <= blur && float64(b.T2) <= float64(b.T1)*widest
+}
+
 // coarse tells whether regions are one class with one quota, whose time is open by no more than round trips
 // leave.
 func (x *search) coarse(regions []*Region) bool {
-	const widest = 1.25 // the ratio between the ends of a time
 	blur := x.blur()
 	return blur > 0 && x.alike(regions, func(r *Region) bool {
 		h := r.Hull()
@@ -507,7 +517,7 @@ func (x *search) coarse(regions []*Region) bool {
 		if r.Kind.Paced {
 			open *= time.Duration(h.Q2)
 		}
-		return h.Q1 == h.Q2 && open <= blur && float64(h.T2) <= float64(h.T1)*widest
+		return h.roughly(open, blur)
 	})
 }
 
