@@ -42,24 +42,17 @@ vet:
 	$(GO) vet ./...
 	$(GO) tool staticcheck ./...
 
-# SERIAL are long tests of RACED packages that start nothing beside themselves, or wait for it at each step. They run without
-# the race detector, under which they take tenfold; a test that is not named here runs under it.
-# What is short runs three packages at a time in each list, as some of them mostly wait.
+# RACED are the packages that start goroutines. Of the judge and the trial, those tests run under the race detector that
+# judge or record many at once. Long tests leave themselves out where they are to be short.
 SHORT = $(PLAIN) -short -p 3
 RACED = fleet lab load load/transport timeline
-SERIAL = ^Test(MergingStreams|ARecordingIsSmall|TheDecisionLiesInTheInterval|ScriptsAtExactInstants|$\
-MemoryFollowsPartitionsInUse|MemoryKeepsRequestsInFlight|RightTargetEqualsReference|JournalIsReadToItsLastMark|$\
-ALongJournalIsInAFile|ALongRecordingIsPacked|ARecordingThatWasPackedWhileItWasMadeIsTheSame|ALineHasAtMostOneMebibyte|FastAndSlowAgree|$\
-ASorterOrders|SortBySentIsStable|PartitionsAscendAndKeepTheirOrder|LinesAreReadAsJSON)$$
 
 race:
-	$(GO) test $(SHORT) -race -skip '$(SERIAL)' $(RACED:%=./internal/%)
-	$(GO) test $(SHORT) -race -run 'TapeKeeps|Partition|Timer|Tables|Beside|Fleet' -skip ShareOneBudget \
-		./internal/check ./internal/trial
+	$(GO) test $(SHORT) -race $(RACED:%=./internal/%)
+	$(GO) test $(SHORT) -race -run 'TapeKeeps|ShareTheirWindows|Tables|Beside|Fleet' ./internal/check ./internal/trial
 
 short:
 	$(GO) test $(SHORT) $$($(GO) list ./... | grep -v -e /internal/live $(RACED:%=-e /internal/%$$))
-	$(GO) test $(SHORT) -run '$(SERIAL)' $(RACED:%=./internal/%)
 
 # NAMED tells the binary its commit: Go records none in a worktree, nor where GOFLAGS has -buildvcs=false.
 NAMED = -X main.revision=$(shell git rev-parse HEAD 2>/dev/null)

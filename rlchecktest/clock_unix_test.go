@@ -37,6 +37,9 @@ func (l *kernel) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // TestAClockThatIsNotVirtualIsTold: the windows of a limiter that reads the kernel's clock never end in a
 // bubble, which is no fault of it.
 func TestAClockThatIsNotVirtualIsTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	look := func() {
 		t.Helper()
 		x := worst(see(t, false, func() http.Handler {

@@ -163,6 +163,9 @@ func TestWhatKeepsRealTimeIsNotAccused(t *testing.T) {
 
 // TestTheWireShowsTheSame: a URL is tested in real time, and fails for the same reason.
 func TestTheWireShowsTheSame(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	server := httptest.NewServer(newWindow(21, time.Second))
 	defer server.Close()
 	c := newConfig(t, "fixed-window,rate=20/1s,align=first", []Option{Only("burst")})
@@ -234,7 +237,7 @@ func (k *holder) Listen(h http.Handler) (string, func() error, error) {
 }
 
 // TestEveryFaultOfAHandlerFails: each fault of the laboratory is caught in a handler by a scenario that
-// claims it, at the limit of that scenario. A short run tries one in five.
+// claims it, at the limit of that scenario. A short run tries one in twenty.
 func TestEveryFaultOfAHandlerFails(t *testing.T) {
 	all, err := lab.AllScenarios()
 	if err != nil {
@@ -242,7 +245,7 @@ func TestEveryFaultOfAHandlerFails(t *testing.T) {
 	}
 	caught, of := 0, 0
 	for i, f := range lab.Faults() {
-		if testing.Short() && i%5 > 0 {
+		if testing.Short() && i%20 > 0 {
 			continue
 		}
 		claimed := slices.DeleteFunc(slices.Clone(all), func(s *scenario.Scenario) bool {

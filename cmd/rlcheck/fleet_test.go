@@ -82,6 +82,9 @@ const bigLimit = "token-bucket,rate=1000000/s,burst=100000"
 // offset is as small as the run says. Requests that a machine standing still kept from being sent or answered
 // are counted. The soak does this for a million requests.
 func TestAgentsRecordWhatTheTargetLogs(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	closed, rounds := 400, 1
 	if os.Getenv("RLCHECK_SOAK") == "1" {
 		closed, rounds = 20_000, 10

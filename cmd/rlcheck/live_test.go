@@ -57,6 +57,9 @@ func startLive(t *testing.T) (url string, status chan int) {
 // TestALivePageDrawsTheRun: the events of the page show a recording against its bound while it is made, and
 // at the end the report. Its policy allows its own script and no other.
 func TestALivePageDrawsTheRun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	url, status := startLive(t)
 	page, policy := fetch(t, url, "")
 	_, script, _ := strings.Cut(page, "<script>")

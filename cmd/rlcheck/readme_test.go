@@ -363,6 +363,9 @@ func TestReadmeCI(t *testing.T) {
 // it shows what would be sent. The other commands only parse their flags. A line that ends in a backslash
 // goes on in the next.
 func TestDocumentedCommands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	if _, err := exec.LookPath("bash"); err != nil {
 		t.Skip("the commands are written for a shell")
 	}

@@ -17,6 +17,9 @@ import (
 // TestAPageOfALargeRecordingIsBounded: the page draws only the requests around the findings, and says so. A
 // table lists all of them.
 func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	dir := t.TempDir()
 	name := filepath.Join(dir, "large.ndjson")
 	page, table := filepath.Join(dir, "a.html"), filepath.Join(dir, "a.csv")

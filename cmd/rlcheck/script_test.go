@@ -83,7 +83,7 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// scripts returns the scripts to run. Usually that is all. Under -short it is every third that is not long.
+// scripts returns the scripts to run. Usually that is all. Under -short it is every sixth that is not long.
 // With -update it is those that compare whole files.
 func scripts(t *testing.T) []string {
 	t.Helper()
@@ -101,7 +101,7 @@ func scripts(t *testing.T) []string {
 		return all
 	}
 	var some []string
-	for i := 0; i < len(all); i += 3 {
+	for i := 0; i < len(all); i += 6 {
 		if !slices.Contains(long, strings.TrimSuffix(filepath.Base(all[i]), ".txtar")) {
 			some = append(some, all[i])
 		}

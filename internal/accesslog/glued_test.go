@@ -15,6 +15,9 @@ import (
 // before the next one. Read as one request, the pair would be a request that never was, or hide one. A line
 // that was cut in its first value cannot be told from one with a longer value.
 func TestTwoLinesInOneAreNoRequest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for _, c := range samples {
 		text, err := os.ReadFile(filepath.Join("testdata", c.file+".log"))
 		if err != nil {
@@ -23,11 +26,8 @@ func TestTwoLinesInOneAreNoRequest(t *testing.T) {
 		lines := strings.Split(strings.TrimSuffix(string(text), "\n"), "\n")
 		for i := range len(lines) - 1 {
 			step, first := 3, max(strings.IndexAny(lines[i], " ,|"), 0)
-			switch {
-			case os.Getenv("RLCHECK_SOAK") != "":
+			if os.Getenv("RLCHECK_SOAK") != "" {
 				step = 1
-			case testing.Short():
-				step = max(len(lines[i])/20, 1)
 			}
 			if c.file == "haproxy-syslog" {
 				first = strings.IndexByte(lines[i], '[') // the header of syslog

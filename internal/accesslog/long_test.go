@@ -60,6 +60,9 @@ func TestOrderOfAnyDisorder(t *testing.T) {
 // TestALongLogIsInAFile: of a long log, some thousand requests are held in memory. Without a place for files,
 // it is read all the same. An error of a file is no end of the log.
 func TestALongLogIsInAFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	var text bytes.Buffer
 	const n = 100_000
 	for i := range n {

@@ -19,7 +19,11 @@ func TestClosedLoopsAreExplained(t *testing.T) {
 		"fixed-window,rate=100/100ms,phase=30ms", "fixed-window,rate=1000/s,slots=10,phase=3ms",
 		"fixed-window,rate=100/100ms,align=first", "sliding-window-log,rate=1000/s",
 		"sliding-window-log,rate=1000/s,boundary=closed"} {
-		for seed := range uint64(3) {
+		seeds := uint64(3)
+		if testing.Short() {
+			seeds = 1
+		}
+		for seed := range seeds {
 			if !endsInAPass(t, closedLoop(t, text, 64, 20_000, seed), text) {
 				t.Errorf("%s, seed %d: not every order was tried", text, seed)
 			}

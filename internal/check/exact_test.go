@@ -173,6 +173,9 @@ func TestSearchIsSoundUnderItsCap(t *testing.T) {
 // TestLongLogsAreSearchedAsShortOnes: a log of 12 units for requests of cost 3 decides as a log of 4 units
 // for requests of cost 1. It must do so even if its model remembers twelve units.
 func TestLongLogsAreSearchedAsShortOnes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	t.Parallel()
 	short, long := smallPolicy(spec.SlidingWindowLog, 4, 16), smallPolicy(spec.SlidingWindowLog, 12, 16)
 	lim, err := reference.New(short)

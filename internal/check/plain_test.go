@@ -63,6 +63,9 @@ func TestPlainExplanationsExplain(t *testing.T) {
 // TestLimitOutOfReachIsExplained: a recording in which nothing was denied, as the limit is far away, is not
 // searched for long. It has a plain explanation, however many requests overlap.
 func TestLimitOutOfReachIsExplained(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for _, spec := range []string{"token-bucket,rate=1000000/s,burst=1000000",
 		"sliding-window-log,rate=1000000/s", "leaky-bucket-queue,rate=10000000/s,queue=1000000",
 		"fixed-window,rate=1000000/s",
@@ -91,12 +94,12 @@ func TestLimitOutOfReachIsExplained(t *testing.T) {
 // TestManyAtOnceAreExplained: a right limiter has up to sixty requests of one key in flight. It passes, and
 // of most of its recordings the search ends.
 func TestManyAtOnceAreExplained(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	seeds := uint64(4)
-	switch {
-	case os.Getenv("RLCHECK_SOAK") != "":
+	if os.Getenv("RLCHECK_SOAK") != "" {
 		seeds = 10
-	case testing.Short():
-		seeds = 2
 	}
 	for _, algorithm := range []string{"token-bucket,rate=%d/s,burst=20",
 		"fixed-window,rate=%d/s,phase=300ms", "fixed-window,rate=%d/s,align=first"} {

@@ -44,6 +44,9 @@ func TestWitnessOfACrowdIsCheap(t *testing.T) {
 // TestLargeWitnessIsCheap: the witness is 50,000 requests and a denial that they do not explain, or one
 // admission too many. Making it smaller takes few judgements, and copies the witness only for these.
 func TestLargeWitnessIsCheap(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	const n, most = 50_000, 512
 	for _, quota := range []int{n + 2, n - 1} {
 		tl := &timeline.Timeline{}

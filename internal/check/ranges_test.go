@@ -14,6 +14,9 @@ import (
 // TestRangesHoldEveryLimiterInThem: a history of a limiter inside the range is never refuted, one of a
 // limiter outside mostly is. A range refutes no more than each of its whole values does.
 func TestRangesHoldEveryLimiterInThem(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	spec := func(text string) spec.Policy {
 		l, err := spec.Parse(text)
 		if err != nil {
@@ -164,6 +167,9 @@ func honestHistory(r *rand.Rand, lim reference.Limiter, n int) *timeline.Timelin
 // TestARangeFailsOneSideAsItsEndDoes: on one side a range is refuted exactly where its loosest or its
 // tightest policy is. Of windows that is so for all of their phases together, and not for each part of them.
 func TestARangeFailsOneSideAsItsEndDoes(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	r := rand.New(rand.NewPCG(31, 1))
 	for _, text := range []string{"token-bucket,rate=2..4/60ns,burst=2..3",
 		"sliding-window-log,rate=2..3/30ns..40ns", "fixed-window,rate=2..3/60ns,phase=10ns",

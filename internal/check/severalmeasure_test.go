@@ -15,6 +15,9 @@ import (
 // TestSeveralAreMeasuredEach: if the burst of one policy lies just outside what was measured, and the others
 // are kept, nothing explains the recording.
 func TestSeveralAreMeasuredEach(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	tried := 0
 	for name, limit := range smallLimits() {
 		// too many phases

@@ -306,6 +306,9 @@ func (f *spilled) Close() error {
 // TestSpilledRecordingsAreJudgedAlike: where the bytes lie changes nothing. Finish returns an error of the
 // file.
 func TestSpilledRecordingsAreJudgedAlike(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for name, limit := range smallLimits() {
 		r := rand.New(rand.NewPCG(soakSeed+3, 1))
 		tl := randomPartitions(t, r, limit, shape{requests: 300, gap: 10, late: 20})

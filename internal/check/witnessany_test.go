@@ -90,6 +90,9 @@ func failsAlone(t *testing.T, where string, tl *timeline.Timeline, limit spec.Li
 // TestWitnessOfARefreshedWindowHasWhatKeptItOpen: denied requests keep a full window open for much longer
 // than a stream keeps observations. The witness has them all the same.
 func TestWitnessOfARefreshedWindowHasWhatKeptItOpen(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	limit := mustLimit(t, "fixed-window,rate=3/100ms,align=first,refresh=all")
 	tl := &timeline.Timeline{}
 	for i := range 5000 {

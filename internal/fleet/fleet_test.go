@@ -444,6 +444,9 @@ func slow(w *world, d time.Duration) {
 // TestWhatGoesWrongIsTold: whatever goes wrong, the run is right, or says what is missing and whose it is.
 // What is recorded is sound. The load ends within a second.
 func TestWhatGoesWrongIsTold(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for name, f := range faults {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -173,6 +173,9 @@ func TestAThousandAgents(t *testing.T) {
 
 // TestMergingStreams: merging needs no memory for each request, however long the recordings are.
 func TestMergingStreams(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	defer debug.SetGCPercent(debug.SetGCPercent(100)) // pools keep more where garbage is collected later
 	const agents = 20
 	held := func(each int) int64 {
@@ -224,10 +227,7 @@ func TestMergingStreams(t *testing.T) {
 		}
 		return most
 	}
-	each := 20_000
-	if testing.Short() {
-		each = 5000
-	}
+	const each = 20_000
 	few, many := held(each/20), held(each)
 	t.Logf("%d requests: %d kB; %d requests: %d kB", agents*each/20, few>>10, agents*each, many>>10)
 	if many-few > int64(agents*each)*5 { // in bytes

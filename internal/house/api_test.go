@@ -74,6 +74,9 @@ func unshown(t *testing.T, p *doc.Package, examples []string) {
 // TestTheAPIPullsFewModules: whoever imports a public package gets the modules of all rooms below it. What
 // prints reports, keeps state in Redis or serves targets is none of them.
 func TestTheAPIPullsFewModules(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	below := map[string][]string{}
 	for _, s := range sources(t) {
 		if !s.test {

@@ -325,6 +325,9 @@ func (s ours) Header() timeline.Header {
 // TestATickerOfSecondsExplainsItself: a clock was set 5 ms before a second ended. Some late ticks showed the
 // next second, and in 30 of 40 recordings no place of the seconds explained that.
 func TestATickerOfSecondsExplainsItself(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	const ms = time.Millisecond
 	for _, k := range coarseKinds {
 		for _, place := range []time.Duration{0, 300 * ms, 995 * ms, 999 * ms} {

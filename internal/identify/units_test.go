@@ -9,6 +9,9 @@ import (
 // TestACostOfEachRequest: where each request costs ten units, the limit is named in units. Of a quota that is
 // no multiple of the cost, one is named that admits as many requests.
 func TestACostOfEachRequest(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for _, c := range []struct{ truth, inRequests, want string }{
 		{"token-bucket,rate=50/s,burst=60", "token-bucket,rate=5/s,burst=6",
 			"token-bucket,rate=50/s,burst=60"},

@@ -403,7 +403,7 @@ func TestFaultsAreDescribed(t *testing.T) {
 func TestFaultsThatFitRunOnEveryLimit(t *testing.T) {
 	fitting, share := 0, 1
 	if testing.Short() {
-		share = 4
+		share = 16
 	}
 	for _, spec := range slices.Concat(specs, toldSpecs) {
 		for _, f := range Faults() {

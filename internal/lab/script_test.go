@@ -18,6 +18,9 @@ import (
 // clock. These are the instants at which a unit comes back or a window ends, and the microsecond around them.
 // Some requests come in the same microsecond.
 func TestScriptsAtExactInstants(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	server := miniredis.RunT(t)
 	s, err := OpenStore("redis://" + server.Addr() + "/0")
 	store := opened(t, s, err)
@@ -42,11 +45,7 @@ func TestScriptsAtExactInstants(t *testing.T) {
 			random := rand.New(rand.NewPCG(3, 4))
 			known, now := limiter.Init(), time.Date(2026, 11, 20, 10, 0, 0, 0, time.UTC)
 			var want reference.Decision
-			steps := 300
-			if testing.Short() {
-				steps = 100
-			}
-			for i := range steps {
+			for i := range 300 {
 				now = now.Add(instant(random, want, limit[0]))
 				server.SetTime(now)
 				cost := 1 + max(0, random.Int64N(12)-9)

@@ -40,6 +40,9 @@ func (m *Memory) partitions() int {
 // kept. Others are used up again and again just before they have recovered. Forgetting the former never
 // changes a decision about the latter.
 func TestMemoryFollowsPartitionsInUse(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for _, spec := range []string{bucket, "fixed-window,rate=10/1s", "sliding-window-counter,rate=10/1s",
 		"gcra,rate=10/s,burst=3,ban=1s"} {
 		synctest.Test(t, func(t *testing.T) {
@@ -94,6 +97,9 @@ func useUp(t *testing.T, m *Memory, states []reference.State, n int) {
 // TestMemoryKeepsRequestsInFlight: a partition with a request in flight is not forgotten, however long that
 // takes. It is once the request is complete.
 func TestMemoryKeepsRequestsInFlight(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		m, _ := keeping(t, "concurrency,limit=1,hold=1s..2s")
 		slow, err := m.Decide(t.Context(), "slow", 1)

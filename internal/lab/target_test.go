@@ -108,6 +108,9 @@ var toldSpecs = []string{
 // TestRightTargetEqualsReference compares a target without a fault with the reference, decision by decision
 // and with its fields. Requests of several partitions and costs come at random times.
 func TestRightTargetEqualsReference(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for _, spec := range specs {
 		t.Run(spec, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

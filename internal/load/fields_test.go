@@ -11,6 +11,9 @@ import (
 // A recording keeps little more of a request than its observation. Equal fields of answers are kept once, and
 // nothing is kept twice.
 func TestARecordingIsSmall(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	const n = 20_000
 	for _, w := range []way{ways[0], ways[2]} {
 		o, _ := w.serve(t, func(w http.ResponseWriter, _ *http.Request) {

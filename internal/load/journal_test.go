@@ -126,6 +126,9 @@ func (*full) Close() error                      { return nil }
 // TestWhatCannotBeKeptIsNotSent: when the journal cannot be written any more, or the file of a long
 // recording, the load stops and the recording says why.
 func TestWhatCannotBeKeptIsNotSent(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	slow := func(http.ResponseWriter, *http.Request) { time.Sleep(time.Millisecond) }
 	stopped := func(t *testing.T, tl *timeline.Timeline, planned int) {
 		t.Helper()

@@ -23,7 +23,7 @@ func TestSoakOfDecisions(t *testing.T) {
 	case 0:
 		n = 2000
 		if testing.Short() {
-			n = 200
+			n = 60
 		}
 	case 1:
 		n = 1_000_000

@@ -56,6 +56,9 @@ func journal(t *testing.T) []byte {
 // TestJournalIsReadToItsLastMark: whatever is cut off at its end, all that comes before the last mark is
 // read.
 func TestJournalIsReadToItsLastMark(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	text := journal(t)
 	first := bytes.Index(text, []byte("\n{\"mark\":100")) + 1
 	firstEnd := first + bytes.IndexByte(text[first:], '\n')
@@ -158,6 +161,9 @@ func ndjsonTempFile(t *testing.T) func() (Spill, error) {
 // TestALongJournalIsInAFile: a recording that does not fit into memory is the same from a file. If the file
 // cannot be made, that is an error and no shorter recording.
 func TestALongJournalIsInAFile(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	var b bytes.Buffer
 	w := NewJournal(&b, nil)
 	all := benchTimeline(5000).Observations

@@ -32,6 +32,9 @@ func TestOnePartitionIsNotCopied(t *testing.T) {
 }
 
 func TestPartitionsAscendAndKeepTheirOrder(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	rng := rand.New(rand.NewPCG(1, 1))
 	for _, names := range []int{2, 3, 50, 100_000} {
 		tl := numbered(names + 50)

@@ -147,6 +147,9 @@ func TestTheReadersErrorIsKept(t *testing.T) {
 }
 
 func TestALineHasAtMostOneMebibyte(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	line := func(size int) string {
 		const start, end = `{"sent_ns":1,"status":200,"body":"`, `"}`
 		return start + strings.Repeat("x", size-len(start)-len(end)) + end

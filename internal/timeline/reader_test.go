@@ -175,6 +175,9 @@ func TestAnEmptyRecordingIsAnOption(t *testing.T) {
 
 // TestLinesAreReadAsJSON changes lines at random. What is read is what encoding/json reads.
 func TestLinesAreReadAsJSON(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	rng := rand.New(rand.NewPCG(*seed, 2))
 	sound, broken := 0, 0
 	for range 1500 {
@@ -281,6 +284,9 @@ func (e *endless) Read(p []byte) (int, error) {
 // TestWhatHasNoEndIsNotRead: a file of nothing but blank lines, or one line, is given up early, as a few
 // kilobytes may unpack to gigabytes of it.
 func TestWhatHasNoEndIsNotRead(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for text, want := range map[string]string{"\n": "a million lines", " \n": "a million lines",
 		"x": "a line is longer than 64 MiB"} {
 		file := &endless{text, 256 << 20}

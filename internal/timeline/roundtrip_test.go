@@ -110,6 +110,9 @@ func ndjsonFill(v reflect.Value) {
 }
 
 func TestRandomTimelinesAreReadAsWritten(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	rng := rand.New(rand.NewPCG(*seed, 0))
 	for i := range 1000 {
 		want := randomTimeline(rng)

@@ -11,6 +11,9 @@ import (
 
 // TestSortBySentIsStable: any recording is put into the same order as a stable sort by BySent gives.
 func TestSortBySentIsStable(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for seed := range uint64(2000) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		got := make([]Observation, random.IntN(30))

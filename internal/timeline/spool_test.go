@@ -107,6 +107,9 @@ func sameObservation(a, b Observation) bool {
 // TestASorterOrders: however late some of them end, observations come out of a sorter in their order. Those
 // without a number are numbered in that order.
 func TestASorterOrders(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for seed := range uint64(6) {
 		random := rand.New(rand.NewPCG(seed, 3))
 		all := manyObservations(5000, random)

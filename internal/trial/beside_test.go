@@ -216,6 +216,9 @@ var ofOneClient = []string{"burst", "quota-window"}
 // clients beside theirs, denies some early when scenarios run beside each other. It is not accused, and the
 // reason names what they share.
 func TestClientsThatShareAQuotaDisturbEachOther(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	// A cap behind the limiter counts what that admits, one before it all requests.
 	capped := func(limit string, before bool) func(http.Handler) http.Handler {
 		return func(h http.Handler) http.Handler {
@@ -288,6 +291,9 @@ func TestClientsThatShareAQuotaDisturbEachOther(t *testing.T) {
 // TestAFailureBesideOthersStands: a limiter counts clients apart and denies one of them once without a
 // reason. Alone the scenario passes. The others explain nothing, so the FAIL stands.
 func TestAFailureBesideOthersStands(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for _, id := range []string{"quota-window", "quota-windowx"} {
 		once := func(h http.Handler) http.Handler {
 			var seen atomic.Int32

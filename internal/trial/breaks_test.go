@@ -86,6 +86,9 @@ func TestOtherScenariosShowNoEvent(t *testing.T) {
 // TestCheckSettlesTheChancesOfARun: a kept recording knows its events, so check gives the verdict of the run:
 // for a right target near, and where the quota was back before anybody could see that it was forgotten.
 func TestCheckSettlesTheChancesOfARun(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for _, s := range bundled(t, scenario.ParseOptions{Limit: "token-bucket,rate=20/s,burst=20"},
 		"restart", "store-outage", "hot-reload", "identity-isolation") {
 		for way, want := range map[time.Duration]result.Verdict{

@@ -66,6 +66,9 @@ func TestABusyMachineIsNoProof(t *testing.T) {
 // TestAClockThatLostTimeIsNoProof: where this machine stood still again and again, a server's clock may have
 // left out that time. It explains denials, but no admission too many.
 func TestAClockThatLostTimeIsNoProof(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	const bucket = "token-bucket,rate=100/s,burst=20"
 	for _, row := range []struct {
 		name, limit, scenario, fault string

@@ -59,6 +59,9 @@ func farAway(t *testing.T, only string) []result.Scenario {
 // TestARunResolvesWhatOneScenarioCannot: an answer takes as long as a unit takes to come back, so that a
 // burst alone is not told from one of one unit less. The other scenarios of the run tell it.
 func TestARunResolvesWhatOneScenarioCannot(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	alone := farAway(t, "")
 	policy, together := Together(alone)
 	if policy == nil || policy.Measured.Burst.String() != "20..20" || policy.Contradiction != nil {

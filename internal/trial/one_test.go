@@ -54,6 +54,9 @@ func inARow(t *testing.T, opts scenario.ParseOptions, fault string, only ...stri
 // before, each scenario waits until the limiter has forgotten what was, and resolves what it does with new
 // clients. What needs several clients is not judged.
 func TestScenariosOfOneQuotaPassInARow(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for i, limit := range []string{"token-bucket,rate=10/s,burst=20", "fixed-window,rate=20/1s",
 		"fixed-window,rate=20/1s,align=first", "sliding-window-log,rate=20/1s"} {
 		for name, opts := range map[string]scenario.ParseOptions{
@@ -80,6 +83,9 @@ func TestScenariosOfOneQuotaPassInARow(t *testing.T) {
 // TestOneQuotaCatchesFaults: what a scenario catches with new clients it catches where all share one quota,
 // and a right target passes.
 func TestOneQuotaCatchesFaults(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	for _, s := range bundled(t, scenario.ParseOptions{Partition: "none"}, "burst", "concurrent-race",
 		"replicas") {
 		if out := virtually(t, s); out.Verdict != result.Pass {

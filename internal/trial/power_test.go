@@ -70,6 +70,9 @@ func said(out result.Scenario) string {
 // TestPower is the fault matrix at the limits that users have. A claimed fault that the limit can show is
 // never passed, and found in 95 of 100 cells. A right target is not accused. RLCHECK_SOAK tries all cells.
 func TestPower(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	count := map[result.Verdict]int{}
 	for _, l := range powerLimits {
 		trials, err := lab.Trials(l.spec)

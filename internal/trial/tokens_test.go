@@ -50,6 +50,9 @@ var bluntLimits = []string{
 // TestNoFaultPassesABluntBudget: a limit under which little is certain makes a scenario INCONCLUSIVE, with
 // the reason. It lets no fault pass that the scenario claims to catch.
 func TestNoFaultPassesABluntBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	verdicts := map[result.Verdict]int{}
 	for _, limit := range bluntLimits {
 		trials, err := lab.Trials(limit)
@@ -82,6 +85,9 @@ const (
 // gateway is accused. Each scenario has one, eight and sixty-four requests in flight, and streams of two
 // seconds.
 func TestTokenBudgets(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	claimed, caught := map[string]bool{}, map[string]bool{}
 	for _, limit := range tokenLimits {
 		for _, hold := range []string{"0s", "2s"} {
@@ -124,6 +130,9 @@ func TestTokenBudgets(t *testing.T) {
 // TestNoImpostorPassesATokenBudget: what answers 200, 429 or 502 to all, and tells no cost, passes no
 // scenario of token budgets.
 func TestNoImpostorPassesATokenBudget(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	tried := 0
 	for _, limit := range tokenLimits {
 		trials, err := lab.Trials(strings.Replace(limit, "HOLD", "0s", 1))
@@ -149,6 +158,9 @@ func TestNoImpostorPassesATokenBudget(t *testing.T) {
 // TestRightGatewaysAreNeverAccused runs right gateways with random budgets of tokens in virtual time, near
 // and far. RLCHECK_SOAK=1 runs ten thousand.
 func TestRightGatewaysAreNeverAccused(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	runs := uint64(60)
 	if share := os.Getenv("RLCHECK_SOAK"); share != "" {
 		part, err := strconv.ParseFloat(share, 64)

@@ -77,6 +77,9 @@ func TestZstdIsRead(t *testing.T) {
 
 // TestALongRecordingIsPacked: a long recording is written and packed as any other.
 func TestALongRecordingIsPacked(t *testing.T) {
+	if testing.Short() {
+		t.Skip("some seconds")
+	}
 	want := recording(25_000)
 	long := &timeline.Timeline{Header: want.Header, Spool: timeline.NewSpool(func() (timeline.Spill, error) {
 		return os.CreateTemp(t.TempDir(), "spool")
