@@ -123,7 +123,8 @@ func clientScenario(name string, tl *timeline.Timeline, f *checkFlags) result.Sc
 	j, claims := claim.JudgeClients(tl, f.clients.opts)
 	s := result.Scenario{ID: "stdin", Title: "Clients wait as they are told, spread out, and give up",
 		Kind: result.Required, Verdict: j.Verdict, Reason: j.Reason, Detail: j.Detail, Claims: claims,
-		Judgement: j, Counts: tl.Counts(), Header: tl.Header, Timeline: tl, Duration: tl.End()}
+		Judgement: j, Answers: result.Answers{Counts: tl.Counts()}, Header: tl.Header, Timeline: tl,
+		Duration: tl.End()}
 	if name != "-" {
 		s.ID, s.TimelinePath, s.Replay = filepath.Base(name), name, f.kept.replay
 	}

@@ -74,7 +74,7 @@ func TestAPageOfALargeRecordingIsBounded(t *testing.T) {
 func TestBesideLongRun(t *testing.T) {
 	part := &timeline.Timeline{Observations: make([]timeline.Observation, 3)}
 	part.Header.Judged.Limits = []timeline.PhaseLimit{{Limit: "token-bucket,rate=1/s,burst=1"}}
-	s := &result.Scenario{Timeline: part, TimelinePath: "big/timeline.ndjson"}
+	s := &result.Scenario{Timeline: part, Kept: result.Kept{TimelinePath: "big/timeline.ndjson"}}
 	s.Counts.Sent = rundir.MostInMemory + 1
 	if _, why := besideLimits(s, nil); !strings.Contains(why, "write --beside big/timeline.ndjson") {
 		t.Errorf("got %q, want the file to read", why)

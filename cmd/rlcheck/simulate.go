@@ -211,9 +211,9 @@ func (t *try) scenario(name string, h timeline.Header) (result.Scenario, error) 
 	h = timeline.Header{Started: h.Started, Notes: append(h.Notes, "simulated: the requests are those of "+
 		name+", the answers those of a correct limiter")}
 	if t.counts.Sent > len(t.kept) {
-		return result.Scenario{ID: name, Limit: t.limit, Kind: result.Informative, Counts: t.counts,
-			Clients: t.clients.Clients(), Header: h, Excerpt: "too many requests to draw: " +
-				text.Thousands(t.counts.Sent)}, nil
+		return result.Scenario{ID: name, Limit: t.limit, Kind: result.Informative, Header: h,
+			Answers: result.Answers{Counts: t.counts, Clients: t.clients.Clients()},
+			Kept:    result.Kept{Excerpt: "too many requests to draw: " + text.Thousands(t.counts.Sent)}}, nil
 	}
 	slices.SortStableFunc(t.kept, timeline.BySent)
 	return trial.Simulated(name, t.limit, &timeline.Timeline{Header: h, Observations: t.kept})
@@ -345,7 +345,7 @@ func readBeside(e *cli.Env, name string) (*result.Run, error) {
 		return nil, err
 	}
 	return &result.Run{Scenarios: []result.Scenario{{ID: fileOf(name), Timeline: tl, Header: tl.Header,
-		Counts: tl.Counts()}}}, nil
+		Answers: result.Answers{Counts: tl.Counts()}}}}, nil
 }
 
 // besideLimits returns the limits that count the requests of a recorded scenario: the declared limits, or

@@ -22,7 +22,7 @@ func TestMeasuredPhaseHoldsTheTrueOne(t *testing.T) {
 			for range fewer(t, 100) {
 				phase := time.Duration(r.IntN(size))
 				p := spec.Policy{Algorithm: a, Rate: spec.Rate{N: 4, Per: size}, Align: spec.AlignPhase,
-					PhaseFrom: phase, PhaseTo: phase}
+					WindowPhase: spec.WindowPhase{PhaseFrom: phase, PhaseTo: phase}}
 				lim, err := reference.New(p)
 				if err != nil {
 					t.Fatal(err)

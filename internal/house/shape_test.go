@@ -133,6 +133,44 @@ func TestFunctionsAreSimple(t *testing.T) {
 	}
 }
 
+// TestTypesAreNarrow: a type has no more members and methods than a reader keeps apart. Members that belong
+// together are a type of their own, which may be embedded.
+func TestTypesAreNarrow(t *testing.T) {
+	const mostFields, mostMethods = 25, 60
+	methods := map[string]int{}
+	for _, s := range sources(t) {
+		if s.test {
+			continue
+		}
+		ast.Inspect(s.ast, func(node ast.Node) bool {
+			switch x := node.(type) {
+			case *ast.FuncDecl:
+				if x.Recv != nil {
+					of := x.Recv.List[0].Type
+					if star, is := of.(*ast.StarExpr); is {
+						of = star.X
+					}
+					if id, is := of.(*ast.Ident); is {
+						methods[s.pkg+"."+id.Name]++
+					}
+				}
+			case *ast.TypeSpec:
+				if of, is := x.Type.(*ast.StructType); is {
+					if n := of.Fields.NumFields(); n > mostFields {
+						t.Errorf("%s: %s has %d members, over %d", s.path, x.Name.Name, n, mostFields)
+					}
+				}
+			}
+			return true
+		})
+	}
+	for name, n := range methods {
+		if n > mostMethods {
+			t.Errorf("%s has %d methods, over %d", name, n, mostMethods)
+		}
+	}
+}
+
 // TestTheJudgeTestsNoTypes: a bound or a model that another one looks through must be asked instead.
 func TestTheJudgeTestsNoTypes(t *testing.T) {
 	for _, s := range sources(t) {

@@ -87,7 +87,7 @@ func told(t *testing.T, h http.Handler, limit string, b Budget,
 			time.Sleep(100 * time.Microsecond)
 		})}
 		go func() { _ = server.Serve(p) }()
-		live := &Endpoint{Load: load.Options{Dial: p.dial, Classify: statuses,
+		live := &Endpoint{Load: load.Options{Dial: p.dial, Answers: load.Answers{Classify: statuses},
 			Pacer: transport.SleepingPacer(),
 			URL:   &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/items"}}}
 		if as != nil {

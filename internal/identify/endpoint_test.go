@@ -24,7 +24,7 @@ func sending(t *testing.T, h http.HandlerFunc, use func(*testing.T, *Endpoint)) 
 		p := &pipes{conns: make(chan net.Conn), done: make(chan struct{})}
 		server := &http.Server{Handler: h}
 		go func() { _ = server.Serve(p) }()
-		use(t, &Endpoint{Load: load.Options{Dial: p.dial, Classify: statuses,
+		use(t, &Endpoint{Load: load.Options{Dial: p.dial, Answers: load.Answers{Classify: statuses},
 			Pacer:   transport.SleepingPacer(),
 			Timeout: 5 * time.Second, URL: &url.URL{Scheme: "http", Host: "127.0.0.1", Path: "/"}}})
 		close(p.done)

@@ -173,11 +173,12 @@ func TestThePhaseKnowsHowLateAnswersWereRead(t *testing.T) {
 	var r *recorder
 	once := sync.OnceFunc(func() { close(measured) })
 	t.Cleanup(once)
-	r = newRecorder(one(), must((&Options{URL: u, Timeout: time.Minute, Progress: func(Progress) {
-		if r.lag.Of("one") > 0 {
-			once()
-		}
-	}}).Complete()))
+	r = newRecorder(one(), must((&Options{URL: u, Timeout: time.Minute,
+		Keeping: Keeping{Progress: func(Progress) {
+			if r.lag.Of("one") > 0 {
+				once()
+			}
+		}}}).Complete()))
 	if tl := r.record(t.Context()); len(tl.Header.Phases) != 1 || tl.Header.Phases[0].ReadLag <= 0 ||
 		tl.Counts().Allowed != 1 {
 		t.Errorf("got %d answers and %+v, want one, with a lag", tl.Counts().Allowed, tl.Header.Phases)

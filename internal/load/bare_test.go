@@ -101,7 +101,7 @@ func BenchmarkBurst(b *testing.B) {
 		tl := mustRecord(b, schedule(
 			timeline.Phase{Name: "warm", Shape: timeline.AtOnce, Arrivals: each(n, 0, "k", 0)},
 			timeline.Phase{Name: "b", Shape: timeline.AtOnce, Arrivals: each(n, 0, "k", n)},
-		), Options{URL: u, Record: func(n string) bool { return n == "X-At-Reset" }})
+		), Options{URL: u, Answers: Answers{Record: func(n string) bool { return n == "X-At-Reset" }}})
 		sent = append(sent, tl.Header.Spreads[1].Width)
 		var at arrivals
 		for i := range tl.Observations {

@@ -191,7 +191,8 @@ func benchmarkLateness(b *testing.B, rate int, economical bool) {
 // write. rest is how long it took from there to the target.
 func recordOpen(b *testing.B, u *url.URL, n int, gap time.Duration, economical bool) (
 	all, sent, rest []time.Duration) {
-	o := Options{URL: u, Economical: economical, Record: func(n string) bool { return n == "X-At-Reset" }}
+	o := Options{URL: u, Economical: economical,
+		Answers: Answers{Record: func(n string) bool { return n == "X-At-Reset" }}}
 	r := newRecorder(schedule(timeline.Phase{Name: "l", Shape: timeline.Constant,
 		Arrivals: each(n, gap, "k", 0)}), must(o.Complete()))
 	if err := r.check(); err != nil {
@@ -254,7 +255,7 @@ func benchmarkClosed(b *testing.B, journal func() *timeline.JournalWriter) {
 		began, wall := transport.CPUTime(), time.Now()
 		tl := must(Record(context.Background(), schedule(timeline.Phase{
 			Name: "c", Shape: timeline.Closed, Clients: clients, Partitions: []string{"k"}, Requests: n,
-		}), Options{URL: u, Pacer: transport.SleepingPacer(), Journal: journal()}))
+		}), Options{URL: u, Pacer: transport.SleepingPacer(), Keeping: Keeping{Journal: journal()}}))
 		ours, took := transport.CPUTime()-began, time.Since(wall)
 		if c := tl.Counts(); c.Allowed != n {
 			b.Fatalf("got %+v", c)

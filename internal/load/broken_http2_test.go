@@ -382,7 +382,8 @@ func TestAnEndForSeveralStreamsDeniesNone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			o := Options{URL: loopback(t, answering(tt.then)), HTTP2: true, SilentDenials: true,
+			o := Options{URL: loopback(t, answering(tt.then)), HTTP2: true,
+				Answers: Answers{SilentDenials: true},
 				Timeout: 3 * time.Second}
 			tl := mustRecord(t, schedule(timeline.Phase{Name: "b", Shape: timeline.AtOnce,
 				Arrivals: each(tt.requests, 0, "k", 0)}), o)

@@ -141,19 +141,20 @@ func TestUnreachableTargets(t *testing.T) {
 		o    Options
 		want string
 	}{
-		"refused":            {Options{URL: closed}, "refused"},
-		"a proxy is down":    {Options{URL: listening, Proxy: closed}, "no-proxy"},
-		"there is no socket": {Options{URL: listening, Socket: t.TempDir() + "/none"}, "no-socket"},
+		"refused":         {Options{URL: closed}, "refused"},
+		"a proxy is down": {Options{URL: listening, Route: Route{Proxy: closed}}, "no-proxy"},
+		"there is no socket": {Options{URL: listening,
+			Route: Route{Socket: t.TempDir() + "/none"}}, "no-socket"},
 		"dns": {Options{URL: listening, Dial: func(context.Context, string, string) (net.Conn, error) {
 			return nil, &net.OpError{Op: "dial", Net: "tcp",
 				Err: &net.DNSError{Err: "no such host", Name: "no-such-host.invalid", IsNotFound: true}}
 		}}, "dns"},
-		"guard": {Options{URL: listening, Guard: func(a netip.Addr) error {
+		"guard": {Options{URL: listening, Route: Route{Guard: func(a netip.Addr) error {
 			if a != netip.MustParseAddr("127.0.0.1") {
 				t.Errorf("guard was asked about %v", a)
 			}
 			return errors.New("not allowed here")
-		}}, "forbidden"},
+		}}}, "forbidden"},
 		"a dial that fails": {Options{URL: listening,
 			Dial: func(context.Context, string, string) (net.Conn, error) {
 				return nil, errors.New("no network today")
@@ -377,7 +378,8 @@ func TestAnEarlyAnswerToALargeBody(t *testing.T) {
 	}
 	tl := mustRecord(t, schedule(
 		timeline.Phase{Name: "c", Shape: timeline.Closed, Clients: 1, Partitions: []string{"k"}, Requests: 3},
-	), Options{URL: loopback(t, serve), Method: "POST", Body: make([]byte, 32<<20), KeepBody: 2})
+	), Options{URL: loopback(t, serve), Method: "POST", Body: make([]byte, 32<<20),
+		Answers: Answers{KeepBody: 2}})
 	for _, o := range tl.Observations {
 		if o.Outcome != timeline.Denied || o.Body != "fu" {
 			t.Errorf("got %v, error %q, body %q", o.Outcome, o.Error, o.Body)

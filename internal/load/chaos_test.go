@@ -57,7 +57,8 @@ func chaos(t *testing.T, two bool, seed uint64) {
 			chaosOfHTTP1(c, dice)
 		}
 	})
-	o := Options{URL: u, HTTP2: two, Timeout: 200 * time.Millisecond, MaxConnections: 32, KeepBody: 10}
+	o := Options{URL: u, HTTP2: two, Timeout: 200 * time.Millisecond, MaxConnections: 32,
+		Answers: Answers{KeepBody: 10}}
 	tl := mustRecord(t, schedule(
 		timeline.Phase{Name: "burst", Shape: timeline.AtOnce, Arrivals: each(burst, 0, "k", 0)},
 		timeline.Phase{Name: "flow", Shape: timeline.Constant,

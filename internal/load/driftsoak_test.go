@@ -65,14 +65,15 @@ func TestSoakOfDrift(t *testing.T) {
 	tl := mustRecord(t, schedule(timeline.Phase{Name: "steady", Shape: timeline.Constant,
 		Arrivals: each(n, time.Second/rate, "k", 0)}), Options{
 		URL: loopbackHTTP(t, ok), MaxConnections: connections,
-		Spill: func() (timeline.Spill, error) { return os.CreateTemp(t.TempDir(), "spill") },
-		Progress: func(Progress) {
+		Keeping: Keeping{Spill: func() (timeline.Spill, error) {
+			return os.CreateTemp(t.TempDir(), "spill")
+		}, Progress: func(Progress) {
 			if at := time.Since(begun); at > length/10 { // its buffers grow until then
 				metrics.Read(live)
 				memory.point(at, float64(live[0].Value.Uint64())/1e6)
 				resident.point(at, residentMB())
 			}
-		}})
+		}}})
 	var slice []time.Duration
 	for o := range tl.All() {
 		if slice = append(slice, max(0, o.Sent-o.At)); len(slice) == 2*rate {

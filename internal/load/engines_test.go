@@ -68,7 +68,7 @@ func TestBothEnginesRecordTheSame(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var got [2][]timeline.Observation
-			o := Options{Timeout: 5 * time.Second, KeepBody: 6, MaxConnections: 1}
+			o := Options{Timeout: 5 * time.Second, Answers: Answers{KeepBody: 6}, MaxConnections: 1}
 			if name == "hangs" {
 				o.Timeout = time.Second
 			}

@@ -73,7 +73,8 @@ func FuzzResponse(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, answer []byte, step uint8) {
 		o := Options{
-			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: transport.SleepingPacer(), KeepBody: 10,
+			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: transport.SleepingPacer(),
+			Answers:        Answers{KeepBody: 10},
 			Timeout:        time.Minute,
 			MaxConnections: 1,
 			Dial: func(context.Context, string, string) (net.Conn, error) {
@@ -156,7 +157,8 @@ func FuzzResponseOfHTTP2(f *testing.F) {
 	settings := frames(func(p *peer) { p.WriteSettings() })
 	f.Fuzz(func(t *testing.T, answer []byte, step uint8, grpc bool) {
 		o := Options{
-			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: transport.SleepingPacer(), KeepBody: 10,
+			URL: &url.URL{Scheme: "http", Host: "x"}, Pacer: transport.SleepingPacer(),
+			Answers:        Answers{KeepBody: 10},
 			Timeout:        time.Minute,
 			MaxConnections: 1, HTTP2: true,
 			Dial: func(context.Context, string, string) (net.Conn, error) {

@@ -63,7 +63,7 @@ func TestStatusesOfGRPC(t *testing.T) {
 				p.listen()
 			})
 			o := mustRecord(t, one(), Options{URL: u, HTTP2: true, Header: grpcHeader(),
-				KeepBody: 4}).Observations[0]
+				Answers: Answers{KeepBody: 4}}).Observations[0]
 			if o.Status != tt.status || o.Outcome != tt.outcome || o.Error != tt.word ||
 				o.Answered != (tt.word == "") {
 				t.Errorf("got status %d, %v, error %q, want %d, %v, %q", o.Status, o.Outcome, o.Error,

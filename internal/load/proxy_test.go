@@ -39,7 +39,7 @@ func TestATargetMaySpeakFirstInATunnel(t *testing.T) {
 	})
 	proxy.Path = ""
 	target := &url.URL{Scheme: "http", Host: "target.example", Path: "/"}
-	tl := mustRecord(t, one(), Options{URL: target, Proxy: proxy, HTTP2: true})
+	tl := mustRecord(t, one(), Options{URL: target, Route: Route{Proxy: proxy}, HTTP2: true})
 	if o := tl.Observations[0]; o.Status != http.StatusOK {
 		t.Errorf("got %+v; notes %q", o, tl.Header.Notes)
 	}
@@ -90,7 +90,7 @@ func TestTheWayToAProxyIsNoFaultOfTheTarget(t *testing.T) {
 	for _, err := range []error{&net.DNSError{Name: "proxy.example"}, syscall.EHOSTUNREACH,
 		context.DeadlineExceeded, syscall.ECONNREFUSED} {
 		tl := mustRecord(t, one(), Options{URL: must(url.Parse("http://target.example/")),
-			Proxy: must(url.Parse("http://proxy.example")),
+			Route: Route{Proxy: must(url.Parse("http://proxy.example"))},
 			Dial:  func(context.Context, string, string) (net.Conn, error) { return nil, err }})
 		if mend := transport.CauseRemedy(tl); !strings.Contains(mend, "--proxy") {
 			t.Errorf("%v: got %q, mend %q", err, tl.Observations[0].Error, mend)
@@ -105,7 +105,7 @@ func TestATargetBehindAProxyIsConnectedToByNobodyElse(t *testing.T) {
 	target := loopback(t, func(net.Conn) { asked.Add(1) })
 	proxy := loopback(t, func(c net.Conn) { http.ReadRequest(bufio.NewReader(c)) })
 	proxy.Path = ""
-	tl := mustRecord(t, one(), Options{URL: target, Proxy: proxy})
+	tl := mustRecord(t, one(), Options{URL: target, Route: Route{Proxy: proxy}})
 	if o := tl.Observations[0]; o.Error != "eof" || asked.Load() > 0 {
 		t.Errorf("got %q, and %d connections past the proxy", o.Error, asked.Load())
 	}

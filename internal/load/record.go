@@ -342,9 +342,13 @@ func (r *recorder) beginning(i int, due time.Duration) (time.Duration, bool) {
 	return begin, ok
 }
 
-// Options, Partition, Progress and Share are the types of package transport, which describes them.
+// These are the types of package transport, which describes them.
 type (
 	Options   = transport.Options
+	Answers   = transport.Answers
+	Ceilings  = transport.Ceilings
+	Keeping   = transport.Keeping
+	Route     = transport.Route
 	Partition = transport.Partition
 	Progress  = transport.Progress
 	Share     = transport.Share

@@ -106,7 +106,7 @@ func TestAnswerFieldsAreKeptSortedAndJoined(t *testing.T) {
 		w.WriteHeader(429)
 		io.WriteString(w, strings.Repeat("x", 100))
 	}
-	o := Options{URL: loopbackHTTP(t, h), KeepBody: 7}
+	o := Options{URL: loopbackHTTP(t, h), Answers: Answers{KeepBody: 7}}
 	got := mustRecord(t, one(), o).Observations[0]
 	want := timeline.Fields{{Name: "Content-Type", Value: "application/problem+json"},
 		{Name: "Foo-Reset", Value: "9"},

@@ -28,7 +28,8 @@ func TestWhatIsNoAnswerIsADenial(t *testing.T) {
 		"cut":    {func(c net.Conn) { io.WriteString(c, cut) }, timeline.Unknown},
 	} {
 		for _, marked := range []string{"", "X-Degraded"} { // read by an event loop, and by a goroutine
-			o := Options{Timeout: 300 * time.Millisecond, SilentDenials: true, DeniedField: marked}
+			o := Options{Timeout: 300 * time.Millisecond,
+				Answers: Answers{SilentDenials: true, DeniedField: marked}}
 			o.URL = loopback(t, func(c net.Conn) {
 				if _, err := http.ReadRequest(bufio.NewReader(c)); err == nil {
 					tt.deny(c)
@@ -69,7 +70,7 @@ func (c *crossing) Read(p []byte) (int, error) {
 // the next request. Its limiter has denied nothing.
 func TestARequestThatCrossesACloseIsNotDenied(t *testing.T) {
 	x := &crossing{closed: make(chan struct{}), wrote: make(chan struct{})}
-	o := Options{SilentDenials: true, DeniedField: "X-Degraded"} // a goroutine reads it
+	o := Options{Answers: Answers{SilentDenials: true, DeniedField: "X-Degraded"}} // a goroutine reads it
 	o.URL = loopback(t, func(c net.Conn) {
 		http.ReadRequest(bufio.NewReader(c))
 		io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
@@ -94,7 +95,7 @@ func TestARequestThatCrossesACloseIsNotDenied(t *testing.T) {
 // arrived meanwhile.
 func TestAResetAfterAnAnswerDeniesNothing(t *testing.T) {
 	for _, marked := range []string{"", "X-Degraded"} {
-		o := Options{SilentDenials: true, DeniedField: marked}
+		o := Options{Answers: Answers{SilentDenials: true, DeniedField: marked}}
 		o.URL = loopback(t, func(c net.Conn) {
 			http.ReadRequest(bufio.NewReader(c))
 			io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")

@@ -20,7 +20,7 @@ func TestTokenBucketGCRAAndLeakyBucketAreOne(t *testing.T) {
 			Burst: rapid.Int64Range(1, 20).Draw(rt, "burst"),
 			Start: rapid.SampledFrom([]spec.Start{spec.StartFull, spec.StartEmpty}).Draw(rt, "start"),
 			Count: rapid.SampledFrom([]spec.Count{spec.CountAdmitted, spec.CountAll}).Draw(rt, "count"),
-			Ban:   rapid.SampledFrom([]time.Duration{0, 0, time.Second}).Draw(rt, "ban"),
+			Bans:  spec.Bans{Ban: rapid.SampledFrom([]time.Duration{0, 0, time.Second}).Draw(rt, "ban")},
 		}
 		var all []*subject
 		for _, p.Algorithm = range []spec.Algorithm{spec.TokenBucket, spec.GCRA, spec.LeakyBucket} {

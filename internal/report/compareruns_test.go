@@ -32,7 +32,8 @@ func TestCutIsThatOfTheTables(t *testing.T) {
 
 // runWith returns a run of one scenario with 200 allowed answers that took d, give or take spread.
 func runWith(v result.Verdict, d, spread time.Duration) *result.Run {
-	s := result.Scenario{ID: "burst", Kind: result.Required, Verdict: v, Fresh: true}
+	s := result.Scenario{ID: "burst", Kind: result.Required, Verdict: v,
+		Standing: result.Standing{Fresh: true}}
 	s.Limit, _ = spec.Parse("token-bucket,rate=10/s,burst=20")
 	s.Latency.Allowed.Corrected = timeline.Distribution{Count: 200, Min: d - spread, P50: d, P99: d +
 		spread, Max: d + spread,

@@ -21,7 +21,7 @@ func TestAContradictionIsAFailureOfItsOwn(t *testing.T) {
 	}
 	r := &result.Run{ID: "r", Scenarios: []result.Scenario{
 		{ID: "low", Kind: result.Required, Verdict: result.Pass, Limit: limit,
-			ResolvedBy: []string{"timeline-1.ndjson"}},
+			Standing: result.Standing{ResolvedBy: []string{"timeline-1.ndjson"}}},
 		{ID: "high", Kind: result.Required, Verdict: result.Pass, Limit: limit}},
 		Policy: &result.Policy{Limit: limit, From: []string{"low", "high"},
 			Contradiction: &result.Contradiction{Between: [2]string{"low", "high"}, Text: text}}}

@@ -20,7 +20,8 @@ func TestALongRecordingIsWrittenWhole(t *testing.T) {
 		long.Spool.Add(&short.Observations[i])
 	}
 	of := func(format string, tl *timeline.Timeline, excerpt string) string {
-		r := &result.Run{Scenarios: []result.Scenario{{ID: "x", Target: "t", Timeline: tl, Excerpt: excerpt}}}
+		r := &result.Run{Scenarios: []result.Scenario{{ID: "x", Target: "t", Timeline: tl,
+			Kept: result.Kept{Excerpt: excerpt}}}}
 		var b bytes.Buffer
 		if err := Write(&b, format, r, Options{}); err != nil {
 			t.Fatal(err)

@@ -103,9 +103,10 @@ func TestMendOfASleep(t *testing.T) {
 // A status that no rule classifies is named, and what it mostly means: few 502 beside many answers are no
 // denials to declare.
 func TestMendOfAStrangeStatusNamesIt(t *testing.T) {
-	s := result.Scenario{Target: "http://127.0.0.1:1/", Statuses: []timeline.StatusCount{
-		{Status: 200, Outcome: timeline.Allowed, Answers: 90}, {Status: 404, Answers: 1},
-		{Status: 502, Answers: 9}}}
+	s := result.Scenario{Target: "http://127.0.0.1:1/",
+		Answers: result.Answers{Statuses: []timeline.StatusCount{
+			{Status: 200, Outcome: timeline.Allowed, Answers: 90}, {Status: 404, Answers: 1},
+			{Status: 502, Answers: 9}}}}
 	want := "502 Bad Gateway: read its log; if it is a denial, declare it with --denied 502"
 	if got := Mend(&s, result.UnclassifiedStatus); got != want {
 		t.Errorf("got %q", got)
@@ -118,7 +119,8 @@ func TestMendOfALatencyFromFarAway(t *testing.T) {
 		"nearer to the target"
 	for away, want := range map[time.Duration]string{80 * time.Millisecond: mend,
 		time.Millisecond: mends[result.TooFew]} {
-		s := &result.Scenario{Target: "http://127.0.0.1/", Counts: timeline.Counts{Denied: 1},
+		s := &result.Scenario{Target: "http://127.0.0.1/",
+			Answers: result.Answers{Counts: timeline.Counts{Denied: 1}},
 			Claims: []result.Claim{{Verdict: result.Pass},
 				{ID: "latency-denied-p99", Kind: result.ClaimLatency}},
 			Timeline: &timeline.Timeline{Observations: []timeline.Observation{

@@ -60,7 +60,7 @@ func TestRemarksOnTheRoute(t *testing.T) {
 			"the route answers 599: is the target broken, or is that a denial?"},
 		{"no answer", nil, open, ""},
 	} {
-		scenario := &result.Scenario{Verdict: x.verdict, Statuses: x.in}
+		scenario := &result.Scenario{Verdict: x.verdict, Answers: result.Answers{Statuses: x.in}}
 		for _, one := range x.in {
 			if one.Outcome == timeline.Denied {
 				scenario.Counts.Denied += one.Answers
@@ -81,7 +81,8 @@ func TestRemarksOnTheRoute(t *testing.T) {
 func TestACertificateIsMissing(t *testing.T) {
 	for status, want := range map[int]bool{400: true, 403: true, 496: true, 404: false} {
 		s := &result.Scenario{Verdict: result.Inconclusive,
-			Statuses: []timeline.StatusCount{{Status: status, Outcome: timeline.Unknown, Answers: 9}}}
+			Answers: result.Answers{Statuses: []timeline.StatusCount{
+				{Status: status, Outcome: timeline.Unknown, Answers: 9}}}}
 		if got, _ := remarkOn(s, false); got.mend == transport.CauseCertify {
 			t.Errorf("%d: got %q where none was asked for", status, got.mend)
 		}
@@ -120,8 +121,8 @@ func TestNeverDenied(t *testing.T) {
 // TestNothingDeniedMayBeACache: the answers of a cache that does not say so count as admissions.
 func TestNothingDeniedMayBeACache(t *testing.T) {
 	s := &result.Scenario{Verdict: result.Fail, Target: "http://127.0.0.1/",
-		Counts: timeline.Counts{Allowed: 9},
-		Claims: []result.Claim{{Findings: []result.Finding{{Kind: result.OverAdmission}}}}}
+		Answers: result.Answers{Counts: timeline.Counts{Allowed: 9}},
+		Claims:  []result.Claim{{Findings: []result.Finding{{Kind: result.OverAdmission}}}}}
 	if r, ok := remarkOn(s, false); !ok || !strings.Contains(r.mend, "--past-caches") {
 		t.Errorf("got the mend %q", r.mend)
 	}

@@ -115,9 +115,10 @@ func SampleScenario(t testing.TB, id, title, spec string, tl *timeline.Timeline)
 	return result.Scenario{
 		ID: id, Title: title, Kind: result.Required, Source: "SOURCES.md#" + id,
 		File:   "scenarios/" + id + ".yaml",
-		Target: "http://127.0.0.1:8080/", Store: "memory", Limit: Limit(t, spec), Counts: tl.Counts(),
+		Target: "http://127.0.0.1:8080/", Embedded: result.Embedded{Store: "memory"}, Limit: Limit(t, spec),
+		Answers: result.Answers{Counts: tl.Counts()},
 		Latency: timeline.LatencyOf(tl), Header: tl.Header, Timeline: tl, Duration: 5 * time.Second,
-		TimelinePath: "reports/2026-11-20T10-00-00/" + id + "/timeline.ndjson",
+		Kept: result.Kept{TimelinePath: "reports/2026-11-20T10-00-00/" + id + "/timeline.ndjson"},
 	}
 }
 

@@ -97,9 +97,7 @@ type Scenario struct {
 	// Target and Origin are URLs. Origin is empty if nothing is compared with an origin.
 	Target string `json:"target"`
 	Origin string `json:"origin,omitempty"`
-	// Store and Fault describe the embedded target. Empty for any other target.
-	Store string `json:"store,omitempty"`
-	Fault string `json:"fault,omitempty"`
+	Embedded
 	// Limit is the declared limit, or empty. Answer is what identify says of the limit that it asked for:
 	// identified, open or none. It is empty if somebody declared the limit. Found is for the JSON: there is
 	// an Answer.
@@ -114,23 +112,9 @@ type Scenario struct {
 	Reason   Reason        `json:"reason"`
 	Detail   string        `json:"detail"`
 	Duration time.Duration `json:"duration_ns"`
-	// TimelinePath is where the recording is kept. The command that replays it names it. May be empty.
-	TimelinePath string `json:"timeline"`
-	// Digest is the SHA-256 of that file, in hexadecimal digits. Empty: it is not known.
-	Digest string `json:"timeline_sha256,omitempty"`
-	// Fresh: no other run had its clients, so what it measured is of the limiter alone.
-	Fresh bool `json:"fresh"`
-	// ResolvedBy are the scenarios, or the earlier recordings of this one, whose measurements this one needed
-	// to pass. Empty for all others.
-	ResolvedBy []string `json:"resolved_by,omitempty"`
-	// Unfit says which part of the scenario, or all of it, is left out. With its limit it would take longer,
-	// or more requests or connections, than it may. Empty: all fits.
-	Unfit  string          `json:"unfit,omitempty"`
-	Counts timeline.Counts `json:"counts"`
-	// Statuses are the statuses of its answers, ascending. Empty: no answer came, or no status is known.
-	Statuses []timeline.StatusCount `json:"statuses"`
-	// Clients are the partitions, the most denials first. Empty: Timeline tells.
-	Clients []Client `json:"clients"`
+	Kept
+	Standing
+	Answers
 	// Claims are the judged expectations, conformance first. May be empty: nothing was judged.
 	Claims []Claim `json:"claims"`
 	// Judgement is nil where conformance was not judged.
@@ -142,11 +126,46 @@ type Scenario struct {
 	FailedBeside bool `json:"-"`
 	// Timeline is nil for a report that was read back from JSON.
 	Timeline *timeline.Timeline `json:"-"`
+}
+
+// Embedded describes the embedded target. It is empty for any other one.
+type Embedded struct {
+	Store string `json:"store,omitempty"`
+	Fault string `json:"fault,omitempty"`
+}
+
+// Kept is how the recording of a scenario is kept.
+type Kept struct {
+	// TimelinePath is where the recording is kept. The command that replays it names it. May be empty.
+	TimelinePath string `json:"timeline"`
+	// Digest is the SHA-256 of that file, in hexadecimal digits. Empty: it is not known.
+	Digest string `json:"timeline_sha256,omitempty"`
 	// Replay are the words of the command that judges the recording again. Empty: check, with TimelinePath
 	// and Limit.
 	Replay []string `json:"-"`
 	// Excerpt says why Timeline has only the observations around the findings. Empty: it has all.
 	Excerpt string `json:"-"`
+}
+
+// Standing is what a scenario counts for in its run.
+type Standing struct {
+	// Fresh: no other run had its clients, so what it measured is of the limiter alone.
+	Fresh bool `json:"fresh"`
+	// ResolvedBy are the scenarios, or the earlier recordings of this one, whose measurements this one needed
+	// to pass. Empty for all others.
+	ResolvedBy []string `json:"resolved_by,omitempty"`
+	// Unfit says which part of the scenario, or all of it, is left out. With its limit it would take longer,
+	// or more requests or connections, than it may. Empty: all fits.
+	Unfit string `json:"unfit,omitempty"`
+}
+
+// Answers counts what came back.
+type Answers struct {
+	Counts timeline.Counts `json:"counts"`
+	// Statuses are the statuses of its answers, ascending. Empty: no answer came, or no status is known.
+	Statuses []timeline.StatusCount `json:"statuses"`
+	// Clients are the partitions, the most denials first. Empty: Timeline tells.
+	Clients []Client `json:"clients"`
 }
 
 // Word returns the result of s in capitals: its verdict, or what identify says.

@@ -20,9 +20,8 @@ type Phase struct {
 	Duration time.Duration
 	// Partition names partitions that only phases with the same name use. Empty: the common partitions.
 	Partition string
-	Origin    bool
-	// Forge names header fields that carry an invented client address in each request. May be empty.
-	Forge []string
+	Request
+	Naming
 	// Clients is the number of all clients of closed, honor-retry-after and backoff phases. For an at-once
 	// phase it is another word for Among.
 	Clients int
@@ -33,25 +32,6 @@ type Phase struct {
 	// distance between two boundaries.
 	Aim          timeline.Aim
 	Lead, Window time.Duration
-	// Path, Method, Header, Spelling and Connections change the requests of the phase. Empty: as the target
-	// has them. Client names the clients if they are not those of Partition.
-	Path, Method string
-	Header       map[string]string
-	Spelling     []timeline.Spelling
-	Connections  Connections
-	Client       string
-	// Mint makes each request of the phase name another client, although all count as one: the owner of these
-	// tokens, the tenant of these users, the address that tries these accounts. Empty: it does not.
-	Mint Mint
-	// Vary gives the phase's client two sides. Plain requests take turns with requests that differ in this
-	// attribute. Requests counts each side. Empty: all requests are alike.
-	Vary timeline.Attribute
-	// Unnamed leaves out the key of the client. What other clients without a key have used is then not known.
-	// EmptyKey sends the header field of the key without a value; the phase is then Unnamed too.
-	// Addresses says which addresses Forge invents. Empty: any.
-	Unnamed   bool
-	EmptyKey  bool
-	Addresses timeline.Addresses
 	// Limit is the limit of the phase's partitions. OwnLimit: it is not the scenario's. Unlimited: no limit
 	// counts the requests of the phase, and Limit is only the unit of multiples. Barred: nothing may be
 	// admitted, and Limit is only that unit too.
@@ -64,6 +44,36 @@ type Phase struct {
 	Event timeline.Event
 	// Among is how many partitions take part, 0 for all.
 	Among int
+}
+
+// Request is how the requests of a phase differ from those of the target. Empty: they are as the target has
+// them.
+type Request struct {
+	// Origin: they go to the origin behind a proxy.
+	Origin       bool
+	Path, Method string
+	Header       map[string]string
+	Spelling     []timeline.Spelling
+	Connections  Connections
+}
+
+// Naming is how the requests of a phase name their client, if not by its partition.
+type Naming struct {
+	// Client names the clients if they are not those of Partition.
+	Client string
+	// Mint makes each request of the phase name another client, although all count as one: the owner of these
+	// tokens, the tenant of these users, the address that tries these accounts. Empty: it does not.
+	Mint Mint
+	// Vary gives the phase's client two sides. Plain requests take turns with requests that differ in this
+	// attribute. Requests counts each side. Empty: all requests are alike.
+	Vary timeline.Attribute
+	// Unnamed leaves out the key of the client. What other clients without a key have used is then not known.
+	// EmptyKey sends the header field of the key without a value; the phase is then Unnamed too.
+	Unnamed, EmptyKey bool
+	// Forge names header fields that carry an invented client address in each request. May be empty.
+	// Addresses says which addresses it invents. Empty: any.
+	Forge     []string
+	Addresses timeline.Addresses
 }
 
 // Mint is what the other clients are that each request of a phase names.

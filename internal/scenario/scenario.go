@@ -62,6 +62,18 @@ type Scenario struct {
 	// Assumed: nobody gave the limit of the target. The file declares that of the embedded target, and the
 	// requests go to another one.
 	Assumed bool
+	Fit
+	// Secrets are the values of the environment and of secret settings in header fields and the body. No
+	// report may show them.
+	Secrets []string
+	// Keys are the keys that the target has issued, one for each client. Empty: clients invent theirs.
+	// SkipKeys is how many of them other scenarios of the run use.
+	Keys     []string
+	SkipKeys int
+}
+
+// Fit is how a scenario fits its target and the limit.
+type Fit struct {
 	// Lacks says what the target's clients lack for this scenario. Empty: nothing. Unmet returns it.
 	Lacks string
 	// Unfit says which part of the scenario does not fit such a limit and is left out. If it is not run at
@@ -72,13 +84,6 @@ type Scenario struct {
 	Likely string
 	// rests is the length of the silences that rest added.
 	rests time.Duration
-	// Secrets are the values of the environment and of secret settings in header fields and the body. No
-	// report may show them.
-	Secrets []string
-	// Keys are the keys that the target has issued, one for each client. Empty: clients invent theirs.
-	// SkipKeys is how many of them other scenarios of the run use.
-	Keys     []string
-	SkipKeys int
 }
 
 // Promised tells whether the target promised p.

@@ -154,12 +154,9 @@ type Policy struct {
 	// Level..LevelTo. LevelTo is 0 for one value. Both are 0 for the other starts.
 	Start          Start
 	Level, LevelTo int64
-	// Align says where windows begin; empty: the algorithm has no such windows. PhaseFrom and PhaseTo are the
-	// closed interval of phases of AlignPhase, 0 <= PhaseFrom <= PhaseTo < Rate.Per.
-	Align              Align
-	PhaseFrom, PhaseTo time.Duration
-	// Zone is the time zone of AlignCalendar, a name of the IANA database; empty: UTC.
-	Zone string
+	// Align says where windows begin; empty: the algorithm has no such windows.
+	Align Align
+	WindowPhase
 	// Refresh says which requests start the window anew. Empty for all but fixed windows.
 	Refresh Refresh
 	Count   Count
@@ -171,6 +168,24 @@ type Policy struct {
 	Tick     time.Duration
 	TickSet  bool
 	Boundary Boundary
+	// Unit says whether the policy counts costs or requests.
+	Unit Unit
+	Bans
+	Lifetime
+	Completion
+}
+
+// WindowPhase places windows that the clock does not.
+type WindowPhase struct {
+	// PhaseFrom and PhaseTo are the closed interval of phases of AlignPhase, 0 <= PhaseFrom <= PhaseTo <
+	// Rate.Per.
+	PhaseFrom, PhaseTo time.Duration
+	// Zone is the time zone of AlignCalendar, a name of the IANA database; empty: UTC.
+	Zone string
+}
+
+// Bans is what follows a denial.
+type Bans struct {
 	// Ban is how long a partition is denied after a denial, 0: it is not. BanTo is the longest ban of a
 	// range, 0: it is one value.
 	Ban, BanTo time.Duration
@@ -178,6 +193,10 @@ type Policy struct {
 	// Nothing but a success (Clear) makes the next one shorter again.
 	Growth  int64
 	BanMost time.Duration
+}
+
+// Lifetime is how long a partition stays the same.
+type Lifetime struct {
 	// TTL is how long the state of a partition is kept after its last request, 0: long enough. TTLTo is the
 	// longest of a range, 0: it is one value. A TTL that is too short for the limiter gives an idle partition
 	// a fresh start early.
@@ -185,15 +204,17 @@ type Policy struct {
 	// Clear is the lowest status of an answer to a success, an admitted request that makes its partition a
 	// new one: nothing counts any more. 0: none does. ClearTo is the highest, 0 for one value.
 	Clear, ClearTo int64
+}
+
+// Completion is about requests that count, or hold a place, until they are complete.
+type Completion struct {
 	// Charge says when an admitted request is counted. Empty for a Concurrency and a queue.
 	Charge Charge
 	// Reserve are the units that a request takes at its decision. The rest of its cost is taken, or what is
 	// too much is given back, when it is complete. 0: nothing is reserved. Otherwise Charge is
 	// ChargeCompletion.
 	Reserve int64
-	// Unit says whether the policy counts costs or requests.
-	Unit Unit
-	// These are for policies of which Completes is true. The limiters do not read them: they are told of
+	// The others are for policies of which Completes is true. The limiters do not read them: they are told of
 	// completions. HoldLeast and HoldMost are the least and the most time from the decision to the
 	// completion, when a place is given back or a charge is made. HoldMost is 0 if it is not known. The last
 	// byte of the answer is not sent before HoldLeast either. Linger is how long after the client has read

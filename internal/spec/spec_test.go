@@ -226,7 +226,7 @@ func drawPolicy(rt *rapid.T) Policy {
 		Rate: Rate{rapid.Int64Range(1, 1000).Draw(rt, "n"),
 			time.Duration(rapid.Int64Range(1, 1e15).Draw(rt, "per"))},
 		Tick: rapid.SampledFrom([]time.Duration{0, 0, 1, 1500, time.Second}).Draw(rt, "tick"),
-		Ban:  rapid.SampledFrom([]time.Duration{0, 0, 7, 25 * time.Hour}).Draw(rt, "ban"),
+		Bans: Bans{Ban: rapid.SampledFrom([]time.Duration{0, 0, 7, 25 * time.Hour}).Draw(rt, "ban")},
 	}
 	p.TickSet = p.Tick > 0 || rapid.Bool().Draw(rt, "tick set")
 	if p.Algorithm == Concurrency {

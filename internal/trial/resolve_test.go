@@ -21,7 +21,8 @@ func measuring(t *testing.T, id, limit string, lo, hi float64) result.Scenario {
 	c := result.Claim{ID: "conformance", Kind: result.ClaimConformance, Verdict: result.Pass,
 		Chances: result.Of(1, "clients")}
 	s := result.Scenario{ID: id, Kind: result.Required, Limit: l, Judgement: j,
-		Verdict: result.Pass, TimelinePath: id + "/timeline.ndjson", Claims: []result.Claim{c}}
+		Verdict: result.Pass, Claims: []result.Claim{c},
+		Kept: result.Kept{TimelinePath: id + "/timeline.ndjson"}}
 	if s.Header.Judged.BurstExact = true; lo != hi {
 		j.Verdict, j.Reason, j.Unresolved = result.Inconclusive, result.TooFew, true
 		s.Claims[0].Verdict, s.Claims[0].Reason = result.Inconclusive, result.TooFew

@@ -244,7 +244,7 @@ func describe(s *scenario.Scenario, o Options) result.Scenario {
 	out := result.Scenario{ID: s.ID, Title: s.Title, Kind: string(s.Kind), Source: s.Source, File: s.File,
 		Target: RedactURL(s.Target.URL), Origin: RedactURL(s.Target.Origin),
 		Limit: s.Limit, Limits: s.Expect.Limits,
-		Fresh: s.Partition.Fresh, Unfit: s.Unfit}
+		Standing: result.Standing{Fresh: s.Partition.Fresh, Unfit: s.Unfit}}
 	if s.Target.URL == scenario.Builtin {
 		out.Store, out.Fault = storeName(o.Redis), s.Target.Fault
 	}
@@ -265,17 +265,17 @@ func loadOptions(ctx context.Context, s *scenario.Scenario, o Options, ends *end
 	}
 	opts := load.Options{
 		URL: ends.target, Origin: ends.origin, Method: s.Target.Method, Header: header(s, o),
-		Body:       []byte(s.Target.Body),
-		CostHeader: "X-Cost", Partition: partitionOf(s.Partition), Timeout: s.Target.Timeout,
-		TLS:      tlsConfig(s, o.TLS),
-		Classify: classifier(s.Allowed, s.Denied.Status), SilentDenials: s.Denied.Unanswered,
-		DeniedField: s.Denied.Header, DeniedBody: deniedBody(s.Denied.Body), Minted: s.Keys,
-		Told: told(s.Cost), ToldField: s.Cost.Header, Each: int64(max(s.Cost.Each, 1)),
-		KeepBody: 512, MaxConnections: s.Safety.MaxConnections, MaxRequests: s.Safety.MaxRequests,
-		MaxDuration: s.Safety.MaxDuration,
-		Tick:        s.Target.Tick, WallError: ends.wallError, Progress: o.Progress, Pacer: o.Pacer,
-		Economical: o.Economical, Spill: o.Spill,
-		Guard: guard(ctx, o.Allow, dialled), Do: ends.events.do,
+		Body: []byte(s.Target.Body), CostHeader: "X-Cost", Each: int64(max(s.Cost.Each, 1)),
+		Partition: partitionOf(s.Partition), Minted: s.Keys, Timeout: s.Target.Timeout,
+		TLS: tlsConfig(s, o.TLS), MaxConnections: s.Safety.MaxConnections, Pacer: o.Pacer,
+		Economical: o.Economical, Do: ends.events.do, Route: load.Route{Guard: guard(ctx, o.Allow, dialled)},
+		Answers: load.Answers{Classify: classifier(s.Allowed, s.Denied.Status),
+			SilentDenials: s.Denied.Unanswered, DeniedField: s.Denied.Header,
+			DeniedBody: deniedBody(s.Denied.Body), Told: told(s.Cost), ToldField: s.Cost.Header,
+			KeepBody: 512},
+		Ceilings: load.Ceilings{MaxRequests: s.Safety.MaxRequests, MaxDuration: s.Safety.MaxDuration},
+		Keeping: load.Keeping{Tick: s.Target.Tick, WallError: ends.wallError, Progress: o.Progress,
+			Spill: o.Spill},
 	}
 	opts.HTTP2, opts.Socket = s.Target.Protocol == scenario.H2, s.Target.UnixSocket
 	if s.Target.Proxy != "" {

@@ -58,11 +58,50 @@ type Options struct {
 	// application/grpc, GET becomes POST and an empty Body becomes an empty message. Answers of gRPC then get
 	// the HTTP status that their grpc-status stands for.
 	HTTP2 bool
+	// PastCaches, if not empty, sends requests past caches. Each request gets a query parameter with this
+	// value and a unique number. It also gets Cache-Control: no-cache, unless Header has that field.
+	PastCaches string
+	// MaxConnections is the most connections open at once in all, 512 by default. Over HTTP/2 it bounds the
+	// streams.
+	MaxConnections int
+	// Dial opens a connection; nil uses a net.Dialer. It must give up when ctx ends. With partitions by
+	// source address, SourceAddress(ctx) is the address to dial from.
+	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
+	// Pacer is how the sending goroutine waits; nil uses PrecisePacer().
+	Pacer Pacer
+	// Economical makes the precise pacer sleep to the end of every wait instead of spinning.
+	Economical bool
+	// Do carries out the event of a Hook phase; it may be nil if there is none. It must give up when ctx
+	// ends. An error ends the run with a note.
+	Do func(ctx context.Context, e timeline.Event) error
+	// Next is asked when a request of an open-loop phase is due. It may wait; all later requests are then due
+	// later too. If it returns false, the rest of the phase is not sent. Nil sends everything as planned.
+	Next func() bool
+	// Share makes the recorder one of several that send a schedule together; nil for a single recorder.
+	Share *Share
+	Route
+	Answers
+	Ceilings
+	Keeping
+}
+
+// Route is which way connections take.
+type Route struct {
 	// Socket is the path of a Unix socket to connect to in place of the host of each URL; "" for none.
 	Socket string
 	// Proxy is an HTTP proxy, http://[USER:PASSWORD@]HOST[:PORT]; nil for none. Requests for https or over
 	// HTTP/2 go through a tunnel (CONNECT). The environment is never asked for a proxy.
 	Proxy *url.URL
+	// Families keeps connections on one version of IP; nil: those of each recording on their own.
+	Families *Families
+	// Guard is called with each address before a connection is made; an error forbids the connection. It sees
+	// the address that is really dialled, so a name cannot resolve to another one meanwhile. It is not used
+	// together with Dial.
+	Guard func(netip.Addr) error
+}
+
+// Answers is what answers mean, and what is kept of them.
+type Answers struct {
 	// Classify turns a status into an outcome. nil: timeline.StatusOutcome.
 	Classify func(status int) timeline.Outcome
 	// DeniedField makes an admission with this field a denial: NAME, or NAME: VALUE; "" for none.
@@ -79,9 +118,6 @@ type Options struct {
 	ToldField string
 	// SilentDenials makes a denial of a request whose connection ends, or gives no answer in time.
 	SilentDenials bool
-	// PastCaches, if not empty, sends requests past caches. Each request gets a query parameter with this
-	// value and a unique number. It also gets Cache-Control: no-cache, unless Header has that field.
-	PastCaches string
 	// Record tells which fields of an answer are kept, by canonical name. By default these are Retry-After,
 	// Date, Age, Cache-Control, Content-Type, Expires, Location, Server, Via, Grpc-Status,
 	// Grpc-Status-Details-Bin, and those whose names suggest a quota or a wait (headers.Suggests). Fields by
@@ -89,34 +125,18 @@ type Options struct {
 	Record func(name string) bool
 	// KeepBody is how many bytes of the body of a denial are kept.
 	KeepBody int
-	// MaxConnections is the most connections open at once in all, 512 by default. Over HTTP/2 it bounds the
-	// streams.
-	MaxConnections int
+}
+
+// Ceilings are where a run ends that sends too much, or takes too long.
+type Ceilings struct {
 	// MaxRequests and MaxDuration are ceilings; 0 for none. Reaching one ends the run with a note. Requests
 	// that were planned and not sent are counted as unsent. Requests in flight are still waited for.
 	MaxRequests int
 	MaxDuration time.Duration
-	// Dial opens a connection; nil uses a net.Dialer. It must give up when ctx ends. With partitions by
-	// source address, SourceAddress(ctx) is the address to dial from.
-	Dial func(ctx context.Context, network, addr string) (net.Conn, error)
-	// Families keeps connections on one version of IP; nil: those of each recording on their own.
-	Families *Families
-	// Guard is called with each address before a connection is made; an error forbids the connection. It sees
-	// the address that is really dialled, so a name cannot resolve to another one meanwhile. It is not used
-	// together with Dial.
-	Guard func(netip.Addr) error
-	// Pacer is how the sending goroutine waits; nil uses PrecisePacer().
-	Pacer Pacer
-	// Economical makes the precise pacer sleep to the end of every wait instead of spinning.
-	Economical bool
-	// Do carries out the event of a Hook phase; it may be nil if there is none. It must give up when ctx
-	// ends. An error ends the run with a note.
-	Do func(ctx context.Context, e timeline.Event) error
-	// Next is asked when a request of an open-loop phase is due. It may wait; all later requests are then due
-	// later too. If it returns false, the rest of the phase is not sent. Nil sends everything as planned.
-	Next func() bool
-	// Share makes the recorder one of several that send a schedule together; nil for a single recorder.
-	Share *Share
+}
+
+// Keeping is what becomes of a recording while it is made.
+type Keeping struct {
 	// WallError and Tick are copied into the header of the timeline.
 	WallError, Tick time.Duration
 	// Journal gets the recording while it is made; nil for none. The caller closes its destination.

@@ -65,7 +65,7 @@ func TestAMarkedAdmissionIsADenial(t *testing.T) {
 		{"X-Degraded", 404, "true", timeline.Unknown},
 		{"X-Degraded", 429, "", timeline.Denied},
 	} {
-		o := Options{DeniedField: tt.mark, Classify: timeline.StatusOutcome}
+		o := Options{Answers: Answers{DeniedField: tt.mark, Classify: timeline.StatusOutcome}}
 		h := http.Header{}
 		if tt.value != "" {
 			h.Set("X-Degraded", tt.value)

@@ -69,7 +69,7 @@ func TestAShotThatIsNotArmedCountsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var theirs []net.Conn
 		o, err := Options{URL: &url.URL{Scheme: "http", Host: "h"}, Dial: targets(&theirs),
-			MaxRequests: 1, Pacer: SleepingPacer()}.Complete()
+			Ceilings: Ceilings{MaxRequests: 1}, Pacer: SleepingPacer()}.Complete()
 		if err != nil {
 			t.Fatal(err)
 		}
