@@ -211,12 +211,8 @@ func cleared(l spec.Limit) string {
 
 // onTime demands policies that are charged at the decision and answer at once: a client that left a queue may
 // have been in time.
-func onTime(l spec.Limit) string {
-	if slices.ContainsFunc(l, spec.Policy.Queued) {
-		return "it needs policies that deny rather than delay"
-	}
-	return untold(l)
-}
+var onTime = wrong.All(wrong.Never(spec.Policy.Queued, "it needs policies that deny rather than delay"),
+	untold)
 
 // untold demands policies that need not be told of completions.
 func untold(l spec.Limit) string {

@@ -3,7 +3,6 @@ package lab
 import (
 	"math"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -27,7 +26,7 @@ var retryAfterFaults = []Fault{
 		fits:   func(l spec.Limit) string { i := tightest(l); return toldApart(l[i : i+1]) },
 		answer: onRetryAfter(func(a *answer) { a.setRetryAfter(a.target.facts.window) })},
 	{Name: "retry-after-full",
-		fits:   func(l spec.Limit) string { return wrong.FirstOf(bitByBit(l), toldApart(l)) },
+		fits:   wrong.All(bitByBit, toldApart),
 		answer: onRetryAfter(func(a *answer) { a.setRetryAfter(max(a.wait(), a.ruling.Reset)) })},
 	{Name: "retry-after-fraction", answer: onRetryAfter(func(a *answer) {
 		a.header["Retry-After"] = []string{strconv.FormatFloat(math.Ceil(a.wait().Seconds()*2)/2+0.5, 'f',
@@ -222,35 +221,20 @@ func hourApart(l spec.Limit) string {
 }
 
 // notFiveSeconds demands policies that do not ban for as long as the constant tells.
-func notFiveSeconds(l spec.Limit) string {
-	for _, p := range l {
-		if ceilSeconds(p.Ban) == 5 {
-			return "the limit declares a ban of 5 s, which is what the fault tells"
-		}
-	}
-	return ""
-}
+var notFiveSeconds = wrong.Never(func(p spec.Policy) bool { return ceilSeconds(p.Ban) == 5 },
+	"the limit declares a ban of 5 s, which is what the fault tells")
 
 // toldApart demands a policy whose first unit and whole quota surely come back in different whole seconds.
 // How long a window that slides makes a client wait is judged no closer than by its length.
-func toldApart(l spec.Limit) string {
-	for _, p := range l {
-		first := time.Second // a window may end at any time
-		if !p.HasWindow() {
-			first = p.UntilBack(1) + time.Millisecond
-		}
-		first = max(first, p.LongestBan()) + p.Tick
-		if (p.Fixed() || !p.HasWindow()) && ceilSeconds(wrong.WindowOf(p)) > ceilSeconds(first) {
-			return ""
-		}
+var toldApart = wrong.Some(func(p spec.Policy) bool {
+	first := time.Second // a window may end at any time
+	if !p.HasWindow() {
+		first = p.UntilBack(1) + time.Millisecond
 	}
-	return "it needs a bucket, or a window by the clock, of some seconds: the field has whole seconds"
-}
+	first = max(first, p.LongestBan()) + p.Tick
+	return (p.Fixed() || !p.HasWindow()) && ceilSeconds(wrong.WindowOf(p)) > ceilSeconds(first)
+}, "it needs a bucket, or a window by the clock, of some seconds: the field has whole seconds")
 
 // bitByBit demands policies whose units come back one after the other.
-func bitByBit(l spec.Limit) string {
-	if slices.ContainsFunc(l, spec.Policy.HasWindow) {
-		return "it needs a bucket, whose units come back one after the other"
-	}
-	return ""
-}
+var bitByBit = wrong.Never(spec.Policy.HasWindow,
+	"it needs a bucket, whose units come back one after the other")

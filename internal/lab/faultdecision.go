@@ -249,7 +249,7 @@ var completionFaults = []Fault{
 	{Name: "place-leaked", fits: inFlight, decider: leaking},
 	{Name: "place-released-early", fits: inFlight, decider: hasty},
 	{Name: "left-refunded", sending: sending{slow: true}, decider: refunding,
-		fits: func(l spec.Limit) string { return wrong.FirstOf(onTime(l), wrong.QuotaTwo(l)) }},
+		fits: wrong.All(onTime, wrong.QuotaTwo)},
 	{Name: "counted-on-completion", fits: chargedEarly, policy: lateCharge,
 		pause: func(r Ruling) time.Duration {
 			if !r.Allow {
@@ -257,14 +257,9 @@ var completionFaults = []Fault{
 			}
 			return serviceTime
 		}},
-	{Name: "counted-on-decision", fits: func(l spec.Limit) string {
-		for _, p := range l {
-			if p.Charge == spec.ChargeCompletion {
-				return ""
-			}
-		}
-		return "it needs a limit that is charged at the completion"
-	}, policy: func(p spec.Policy) spec.Policy {
+	{Name: "counted-on-decision", fits: wrong.Some(
+		func(p spec.Policy) bool { return p.Charge == spec.ChargeCompletion },
+		"it needs a limit that is charged at the completion"), policy: func(p spec.Policy) spec.Policy {
 		if p.Charge == spec.ChargeCompletion {
 			p.Charge, p.HoldLeast, p.HoldMost, p.Linger, p.LingerSet = spec.ChargeDecision, 0, 0, 0, false
 		}
@@ -275,22 +270,13 @@ var completionFaults = []Fault{
 // serviceTime is how long a target that counts too late serves a request.
 const serviceTime = 20 * time.Millisecond
 
-func inFlight(l spec.Limit) string {
-	if len(l) == 1 && l[0].InFlight() {
-		return ""
-	}
-	return "it needs one limit on requests in flight (concurrency)"
-}
+var inFlight = wrong.One(spec.Policy.InFlight, "it needs one limit on requests in flight (concurrency)")
 
 // chargedEarly demands one policy whose charge could come later.
-func chargedEarly(l spec.Limit) string {
-	if len(l) == 1 && !l[0].Completes() {
-		if _, err := reference.New(lateCharge(l[0])); err == nil {
-			return ""
-		}
-	}
-	return "it needs one policy that counts admitted requests at the decision, and could at the completion"
-}
+var chargedEarly = wrong.One(func(p spec.Policy) bool {
+	_, err := reference.New(lateCharge(p))
+	return !p.Completes() && err == nil
+}, "it needs one policy that counts admitted requests at the decision, and could at the completion")
 
 // lateCharge returns p, charged when requests are complete.
 func lateCharge(p spec.Policy) spec.Policy {
@@ -385,7 +371,7 @@ var abuseFaults = []Fault{
 		unlimited: func(_ *Target, r *http.Request) bool { return success(r) }},
 	{Name: "success-clears-all", fits: cleared, success: func(t *Target) { _ = t.forget() }},
 	{Name: "success-uncleared", success: func(*Target) {},
-		fits: func(l spec.Limit) string { return wrong.FirstOf(cleared(l), wrong.QuotaTwo(l)) }},
+		fits: wrong.All(cleared, wrong.QuotaTwo)},
 	{Name: "global-cap-ignored", cap: func(c Cap) bool { return c.ByAddress || c.Path != "" }},
 	{Name: "route-cap-ignored", cap: func(c Cap) bool { return c.Path == "" }},
 	{Name: "user-limit-ignored",
@@ -417,20 +403,14 @@ var timeFaults = []Fault{
 const staleBy = 20 * time.Millisecond
 
 // unticked demands such a bucket of ten a second, whose clock ticks more often than the fault is late.
-func unticked(l spec.Limit) string {
-	if why := wrong.QuickBucket(10)(l); why != "" || l[0].Tick < staleBy {
-		return why
-	}
-	return "a clock with such ticks hides that a time is old (declare it without tick)"
-}
+var unticked = wrong.All(wrong.QuickBucket(10),
+	wrong.Never(func(p spec.Policy) bool { return p.Tick >= staleBy },
+		"a clock with such ticks hides that a time is old (declare it without tick)"))
 
 // wholeSeconds demands one fixed window by the clock that a field in whole seconds tells from the next one.
-func wholeSeconds(l spec.Limit) string {
-	if why := wrong.ClockWindow(l); why != "" || l[0].Rate.Per >= time.Second {
-		return why
-	}
-	return "windows under a second hide which of them a field in whole seconds means (declare a longer one)"
-}
+var wholeSeconds = wrong.All(wrong.ClockWindow,
+	wrong.Never(func(p spec.Policy) bool { return p.Rate.Per < time.Second },
+		"windows under a second hide which of them a field in whole seconds means (declare a longer one)"))
 
 // toldLater is how much later the fault reset-of-next-window reads its clock again.
 const toldLater = 100 * time.Millisecond

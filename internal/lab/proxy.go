@@ -20,6 +20,7 @@ import (
 	"github.com/rlcheck/rlcheck/internal/load/transport"
 	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/text"
+	"github.com/rlcheck/rlcheck/internal/wrong"
 )
 
 // ProxyOptions say what a proxy does with the answers that it passes on. Only Upstream is required. With
@@ -320,15 +321,10 @@ var proxyFaults = []Fault{
 
 // denialsCount demands policies for which it matters how often a denied request is sent. For a full fixed
 // window it does not.
-func denialsCount(l spec.Limit) string {
-	for _, p := range l {
-		if p.Count != spec.CountAll || p.Fixed() || !p.HasWindow() {
-			return "a limit that does not count denied requests, or only until its window ends, does not " +
-				"see how often they came (declare a sliding-window-log with count=all)"
-		}
-	}
-	return ""
-}
+var denialsCount = wrong.Never(
+	func(p spec.Policy) bool { return p.Count != spec.CountAll || p.Fixed() || !p.HasWindow() },
+	"a limit that does not count denied requests, or only until its window ends, does not see how often "+
+		"they came (declare a sliding-window-log with count=all)")
 
 // replaceBody gives r a page of HTML as its body.
 func replaceBody(r *http.Response, body string) error {

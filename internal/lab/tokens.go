@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -223,39 +222,21 @@ func ofStreams(units int64) func(bill) int64 {
 }
 
 // settles demands a policy that settles the cost of a request when it is complete.
-func settles(l spec.Limit) string {
-	if slices.ContainsFunc(l, func(p spec.Policy) bool { return p.Charge == spec.ChargeCompletion }) {
-		return ""
-	}
-	return "it needs a limit with charge=completion or reserve=N"
-}
+var settles = wrong.Some(func(p spec.Policy) bool { return p.Charge == spec.ChargeCompletion },
+	"it needs a limit with charge=completion or reserve=N")
 
 // settlesHuge demands that of policies whose reserve alone does not leave as little as a huge answer does.
-func settlesHuge(l spec.Limit) string {
-	if slices.ContainsFunc(l, func(p spec.Policy) bool { return 2*p.Reserve > p.Full() }) {
-		return "it needs a reserve of at most half of the budget"
-	}
-	return settles(l)
-}
+var settlesHuge = wrong.All(wrong.Never(func(p spec.Policy) bool { return 2*p.Reserve > p.Full() },
+	"it needs a reserve of at most half of the budget"), settles)
 
 // settlesWindows demands a policy that is full when exactly its quota is charged, and stays so.
-func settlesWindows(l spec.Limit) string {
-	for _, p := range l {
-		if p.Charge == spec.ChargeCompletion && p.Reserve == 0 && p.Unit != spec.UnitRequest &&
-			p.HasWindow() {
-			return ""
-		}
-	}
-	return "it needs a window with charge=completion and without a reserve"
-}
+var settlesWindows = wrong.Some(func(p spec.Policy) bool {
+	return p.Charge == spec.ChargeCompletion && p.Reserve == 0 && p.Unit != spec.UnitRequest && p.HasWindow()
+}, "it needs a window with charge=completion and without a reserve")
 
 // reserves demands a policy that reserves an estimate.
-func reserves(l spec.Limit) string {
-	if slices.ContainsFunc(l, func(p spec.Policy) bool { return p.Reserve > 0 }) {
-		return ""
-	}
-	return "it needs a limit with reserve=N"
-}
+var reserves = wrong.Some(func(p spec.Policy) bool { return p.Reserve > 0 },
+	"it needs a limit with reserve=N")
 
 // paysLater demands a policy that settles, and for which it matters within seconds whether denied requests
 // count: a full fixed window stays full, and what was spent is given back.

@@ -2,6 +2,7 @@ package wrong
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/spec"
@@ -10,31 +11,60 @@ import (
 // maxTimer is the longest time of JavaScript's setTimeout: 2^31-1 milliseconds.
 const maxTimer = (1<<31 - 1) * time.Millisecond
 
-// OneBucket demands one bucket that refills continuously.
-func OneBucket(l spec.Limit) string {
-	if len(l) == 1 && l[0].Bucketed() && l[0].Refill != spec.RefillInterval {
+// Never returns a condition, which says in a sentence why a limit cannot show a defect. Empty: it can. It
+// demands policies of which none is like that.
+func Never(like func(spec.Policy) bool, why string) func(spec.Limit) string {
+	return func(l spec.Limit) string {
+		if slices.ContainsFunc(l, like) {
+			return why
+		}
 		return ""
 	}
-	return "it needs one token-bucket, gcra or leaky-bucket with continuous refill"
 }
 
-// OnePolicy demands one policy that does not queue.
-func OnePolicy(l spec.Limit) string {
-	if len(l) == 1 && !l[0].Queued() {
+// Some demands a policy that is like that.
+func Some(like func(spec.Policy) bool, why string) func(spec.Limit) string {
+	return func(l spec.Limit) string {
+		if slices.ContainsFunc(l, like) {
+			return ""
+		}
+		return why
+	}
+}
+
+// One demands one policy, which is like that.
+func One(like func(spec.Policy) bool, why string) func(spec.Limit) string {
+	return func(l spec.Limit) string {
+		if len(l) == 1 && like(l[0]) {
+			return ""
+		}
+		return why
+	}
+}
+
+// All demands what each of some conditions demands.
+func All(of ...func(spec.Limit) string) func(spec.Limit) string {
+	return func(l spec.Limit) string {
+		for _, demands := range of {
+			if why := demands(l); why != "" {
+				return why
+			}
+		}
 		return ""
 	}
-	return "it needs one policy that denies rather than delays"
 }
+
+// OneBucket demands one bucket that refills continuously.
+var OneBucket = One(func(p spec.Policy) bool { return p.Bucketed() && p.Refill != spec.RefillInterval },
+	"it needs one token-bucket, gcra or leaky-bucket with continuous refill")
+
+// onePolicy demands one policy that does not queue.
+var onePolicy = One(func(p spec.Policy) bool { return !p.Queued() },
+	"it needs one policy that denies rather than delays")
 
 // QuotaTwo demands policies that admit two units at once.
-func QuotaTwo(l spec.Limit) string {
-	for _, p := range l {
-		if p.Full() < 2 {
-			return "it needs a limit of at least 2 units at once"
-		}
-	}
-	return ""
-}
+var QuotaTwo = Never(func(p spec.Policy) bool { return p.Full() < 2 },
+	"it needs a limit of at least 2 units at once")
 
 // timed demands policies that count in time.
 func timed(l spec.Limit) string {
@@ -54,74 +84,37 @@ func timed(l spec.Limit) string {
 }
 
 // notFixedWindow demands policies of which none is a fixed window.
-func notFixedWindow(l spec.Limit) string {
-	for _, p := range l {
-		if p.Fixed() {
-			return "a fixed window is not a fault of a fixed window (declare another algorithm)"
-		}
-	}
-	return ""
-}
+var notFixedWindow = Never(spec.Policy.Fixed,
+	"a fixed window is not a fault of a fixed window (declare another algorithm)")
 
-func oneWindow(l spec.Limit) string {
-	if len(l) != 1 || !l[0].HasWindow() {
-		return "it needs one fixed-window, sliding-window-log or sliding-window-counter"
-	}
-	return ""
-}
+var oneWindow = One(spec.Policy.HasWindow,
+	"it needs one fixed-window, sliding-window-log or sliding-window-counter")
 
 // ownWindows demands a fixed window that each partition opens for itself.
-func ownWindows(l spec.Limit) string {
-	for _, p := range l {
-		if p.Fixed() && p.Align == spec.AlignFirst {
-			return ""
-		}
-	}
-	return "it needs a fixed-window with align=first"
-}
+var ownWindows = Some(func(p spec.Policy) bool { return p.Fixed() && p.Align == spec.AlignFirst },
+	"it needs a fixed-window with align=first")
 
 // longWindow demands a policy with a window that is too long for setTimeout.
-func longWindow(l spec.Limit) string {
-	for _, p := range l {
-		if p.Rate.Per > maxTimer {
-			return ""
-		}
-	}
-	return "it needs a rate per more than 24.8 days"
-}
+var longWindow = Some(func(p spec.Policy) bool { return p.Rate.Per > maxTimer },
+	"it needs a rate per more than 24.8 days")
 
 // StartsWithSome demands policies that promise a new partition some units.
-func StartsWithSome(l spec.Limit) string {
-	for _, p := range l {
-		if least, _ := p.StartLevels(); least == 0 {
-			return "the limit allows a partition to start with nothing (declare it with start=full)"
-		}
-	}
-	return ""
-}
+var StartsWithSome = Never(func(p spec.Policy) bool { least, _ := p.StartLevels(); return least == 0 },
+	"the limit allows a partition to start with nothing (declare it with start=full)")
 
 // SeveralPolicies demands several policies that count what all of them admit.
-func SeveralPolicies(l spec.Limit) string {
-	for _, p := range l {
-		if p.Count == spec.CountOwn || p.Queued() {
-			return "it needs policies that deny rather than delay, and do not count requests that others deny"
+var SeveralPolicies = All(Never(func(p spec.Policy) bool { return p.Count == spec.CountOwn || p.Queued() },
+	"it needs policies that deny rather than delay, and do not count requests that others deny"),
+	func(l spec.Limit) string {
+		if len(l) < 2 {
+			return "it needs several policies"
 		}
-	}
-	if len(l) < 2 {
-		return "it needs several policies"
-	}
-	return ""
-}
+		return ""
+	})
 
 // fineClock demands windows of more than three ticks.
-func fineClock(l spec.Limit) string {
-	for _, p := range l {
-		if p.HasWindow() && 3*p.Tick >= p.Rate.Per {
-			return "ticks of a third of a window hide when it ends"
-		}
-	}
-	return ""
-}
+var fineClock = Never(func(p spec.Policy) bool { return p.HasWindow() && 3*p.Tick >= p.Rate.Per },
+	"ticks of a third of a window hide when it ends")
 
 // alone demands one policy: a faster one keeps a client from using up what a slower one forgets.
 func alone(l spec.Limit) string {
@@ -136,47 +129,23 @@ func alone(l spec.Limit) string {
 	return "it needs one policy, as a faster one keeps a client from using up the quota of a slower one"
 }
 
-// FirstOf returns the first of two objections.
-func FirstOf(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
-}
-
 // denialsFree demands policies under which a denied request leaves what is left as it is.
-func denialsFree(l spec.Limit) string {
-	for _, p := range l {
-		if p.Count == spec.CountAll || p.Ban > 0 {
-			return "under count=all or ban a denial takes what is left, too (declare another)"
-		}
-	}
-	return ""
-}
+var denialsFree = Never(func(p spec.Policy) bool { return p.Count == spec.CountAll || p.Ban > 0 },
+	"under count=all or ban a denial takes what is left, too (declare another)")
 
 // forgivesAsking demands policies that do not lock a client out for as long as it asks.
-func forgivesAsking(l spec.Limit) string {
-	for _, p := range l {
-		if p.Count == spec.CountAll || p.Refresh == spec.RefreshAll {
-			return "under count=all or refresh=all a client that keeps asking is kept out (declare another)"
-		}
-	}
-	return ""
-}
+var forgivesAsking = Never(
+	func(p spec.Policy) bool { return p.Count == spec.CountAll || p.Refresh == spec.RefreshAll },
+	"under count=all or refresh=all a client that keeps asking is kept out (declare another)")
 
 // countsDenials demands policies for which it matters whether denied requests count. For a full fixed window,
 // an empty bucket that batches or ticks of whole units fill, or a queue, it does not.
-func countsDenials(l spec.Limit) string {
-	for _, p := range l {
-		ticks := p.Tick > 0 && p.Bucketed() && p.Tick >= p.UntilBack(1)
-		if p.Fixed() || ticks || p.Refill == spec.RefillInterval || p.Queued() ||
-			p.Count == spec.CountAll || p.Ban > 0 || p.Completes() {
-			return "it needs a bucket that refills all the time, a sliding-window-log or a " +
-				"sliding-window-counter that neither counts denied requests nor bans"
-		}
-	}
-	return ""
-}
+var countsDenials = Never(func(p spec.Policy) bool {
+	ticks := p.Tick > 0 && p.Bucketed() && p.Tick >= p.UntilBack(1)
+	return p.Fixed() || ticks || p.Refill == spec.RefillInterval || p.Queued() || p.Count == spec.CountAll ||
+		p.Ban > 0 || p.Completes()
+}, "it needs a bucket that refills all the time, a sliding-window-log or a sliding-window-counter that "+
+	"neither counts denied requests nor bans")
 
 // seesParts demands a policy for which parts of a second matter. They do not for windows that begin and end
 // with whole seconds, for one slow bucket, and where a load of some windows hardly meets the one second in
@@ -207,52 +176,25 @@ func seesParts(l spec.Limit) string {
 }
 
 // otherBan demands a policy that does not declare the fault's ban.
-func otherBan(l spec.Limit) string {
-	for _, p := range l {
-		if ban := WindowOf(p); ban < p.Ban || ban > p.LongestBan() {
-			return ""
-		}
-	}
-	return "the limit declares a ban of a window (declare it without ban)"
-}
+var otherBan = Some(func(p spec.Policy) bool { return WindowOf(p) < p.Ban || WindowOf(p) > p.LongestBan() },
+	"the limit declares a ban of a window (declare it without ban)")
 
 // notRefreshed demands policies that do not declare that requests restart a window.
-func notRefreshed(l spec.Limit) string {
-	for _, p := range l {
-		if p.Refreshes() {
-			return "the limit declares that requests restart its window (declare it without refresh)"
-		}
-	}
-	return ""
-}
+var notRefreshed = Never(spec.Policy.Refreshes,
+	"the limit declares that requests restart its window (declare it without refresh)")
 
 // oneSlotted demands one window that is divided into slots.
-func oneSlotted(l spec.Limit) string {
-	if len(l) == 1 && l[0].InSlots() {
-		return ""
-	}
-	return "it needs one fixed-window in slots"
-}
+var oneSlotted = One(spec.Policy.InSlots, "it needs one fixed-window in slots")
 
 // QuickBucket demands a bucket that gives back so many units a second: what a slower one loses or gains is
 // less than a unit for too long.
 func QuickBucket(each int64) func(spec.Limit) string {
-	return func(l spec.Limit) string {
-		if why := OneBucket(l); why != "" {
-			return why
-		}
-		if l[0].Rate.Less(spec.Rate{N: each, Per: time.Second}) {
-			return fmt.Sprintf("a bucket slower than %d/s hides parts of a second (declare another)", each)
-		}
-		return ""
-	}
+	slow := func(p spec.Policy) bool { return p.Rate.Less(spec.Rate{N: each, Per: time.Second}) }
+	return All(OneBucket, Never(slow,
+		fmt.Sprintf("a bucket slower than %d/s hides parts of a second (declare another)", each)))
 }
 
 // ClockWindow demands one fixed window that begins by the clock.
-func ClockWindow(l spec.Limit) string {
-	if len(l) == 1 && l[0].Fixed() && (l[0].Align == "" || l[0].Align == spec.AlignClock) &&
-		l[0].Ban == 0 && l[0].Tick == 0 {
-		return ""
-	}
-	return "it needs one fixed-window aligned to the clock, without ban and tick"
-}
+var ClockWindow = One(func(p spec.Policy) bool {
+	return p.Fixed() && (p.Align == "" || p.Align == spec.AlignClock) && p.Ban == 0 && p.Tick == 0
+}, "it needs one fixed-window aligned to the clock, without ban and tick")

@@ -19,9 +19,9 @@ var policies = []Defect{
 		Policy: func(p spec.Policy) spec.Policy { return paced(p, 10, 9) }},
 	{Name: "fixed-window-as-sliding", Fits: notFixedWindow, Policy: asFixedWindow},
 	{Name: "bucket-as-window", // a bucket of one unit admits what a log of one does
-		Fits:   func(l spec.Limit) string { return FirstOf(oneWindow(l), QuotaTwo(l)) },
+		Fits:   All(oneWindow, QuotaTwo),
 		Policy: func(p spec.Policy) spec.Policy { return bucketOf(p, p.Rate.N) }},
-	{Name: "burst-ignored", Fits: func(l spec.Limit) string { return FirstOf(OnePolicy(l), QuotaTwo(l)) },
+	{Name: "burst-ignored", Fits: All(onePolicy, QuotaTwo),
 		Policy: func(p spec.Policy) spec.Policy { return bucketOf(p, 1) }},
 	{Name: "refused-still-pays", Fits: SeveralPolicies, Policy: func(p spec.Policy) spec.Policy {
 		p.Count = spec.CountOwn
@@ -34,7 +34,7 @@ var policies = []Defect{
 		return p
 	}},
 	{Name: "windows-end-together",
-		Fits: func(l spec.Limit) string { return FirstOf(ownWindows(l), fineClock(l)) },
+		Fits: All(ownWindows, fineClock),
 		Policy: func(p spec.Policy) spec.Policy {
 			if p.Fixed() && p.Align == spec.AlignFirst {
 				p.Align = spec.AlignShared
@@ -42,7 +42,7 @@ var policies = []Defect{
 			return p
 		}},
 	{Name: "starts-empty",
-		Fits:    func(l spec.Limit) string { return FirstOf(OnePolicy(l), StartsWithSome(l)) },
+		Fits:    All(onePolicy, StartsWithSome),
 		Limiter: drained},
 }
 
@@ -60,15 +60,15 @@ var limiters = []Defect{
 	{Name: "coarse-clock", Fits: seesParts, Limiter: coarse},
 	{Name: "never-recovers", Fits: forgivesAsking, Limiter: lockedOut},
 	{Name: "ban-after-denial",
-		Fits: func(l spec.Limit) string { return FirstOf(otherBan(l), fineClock(l)) },
+		Fits: All(otherBan, fineClock),
 		Policy: func(p spec.Policy) spec.Policy {
 			p.Ban = WindowOf(p)
 			return p
 		}},
 	{Name: "log-members-collide", Limiter: colliding,
-		Fits: func(l spec.Limit) string { return FirstOf(OnePolicy(l), QuotaTwo(l)) }},
+		Fits: All(onePolicy, QuotaTwo)},
 	{Name: "idle-timer", Limiter: idleTimer,
-		Fits: func(l spec.Limit) string { return FirstOf(OnePolicy(l), notRefreshed(l)) }},
+		Fits: All(onePolicy, notRefreshed)},
 	{Name: "slots-never-turn", Fits: oneSlotted, Limiter: stuckSlots},
 	{Name: "state-expires-early", Fits: alone, Limiter: forgetful},
 	{Name: "counted-twice", Fits: QuotaTwo, Limiter: charged(func(cost int64) int64 { return 2 * cost })},
@@ -78,7 +78,7 @@ var limiters = []Defect{
 	{Name: "ticks-lost", Fits: QuickBucket(10), Limiter: ticking},
 	{Name: "count-outlives-window", Fits: ClockWindow, Limiter: outlived},
 	{Name: "denied-cost-burns-rest", Costs: true, Limiter: burning,
-		Fits: func(l spec.Limit) string { return FirstOf(QuotaTwo(l), denialsFree(l)) }},
+		Fits: All(QuotaTwo, denialsFree)},
 }
 
 // paced returns p with its time stretched by num/den.
