@@ -255,9 +255,7 @@ func marker(partition string) (mark func(r *http.Request, client string), ok boo
 	kind, name, _ := strings.Cut(partition, ":")
 	switch kind {
 	case "", "header":
-		if name == "" {
-			name = "X-Api-Key"
-		}
+		name = cmp.Or(name, "X-Api-Key")
 		return func(r *http.Request, client string) { r.Header.Set(name, client) }, true
 	case "query":
 		return func(r *http.Request, client string) { r.URL.RawQuery = name + "=" + client }, true

@@ -239,7 +239,7 @@ func (k *holder) Listen(h http.Handler) (string, func() error, error) {
 // TestEveryFaultOfAHandlerFails: each fault of the laboratory is caught in a handler by a scenario that
 // claims it, at the limit of that scenario. A short run tries one in twenty.
 func TestEveryFaultOfAHandlerFails(t *testing.T) {
-	all, err := lab.AllScenarios()
+	all, err := lab.AllScenarios(nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -65,10 +66,7 @@ func runAgent(e *cli.Env, f *agentFlags) error {
 	defer client.Close()
 	ctx, stop := cli.Interruptible()
 	defer stop()
-	name := f.name
-	if name == "" {
-		name = thisAgent()
-	}
+	name := cmp.Or(f.name, thisAgent())
 	e.Say.Notef("agent %s waits for a run", name)
 	sender := &trial.Agent{Version: e.Version, Allow: f.allow, Socket: f.request.UnixSocket, Keys: keys,
 		TLS: tls, Env: e.Getenv, Spill: rundir.Spill}

@@ -167,10 +167,8 @@ func becomes(written string) string {
 
 // scenarios adds the faults and the bundled scenarios.
 func (v vocabulary) scenarios(e *cli.Env) error {
-	catches, err := caughtBy(e.Getenv)
-	if err != nil {
-		return err
-	}
+	all, err := lab.AllScenarios(e.Getenv)
+	catches := lab.CaughtBy(all)
 	for _, f := range lab.Faults() {
 		text := f.Sentence + "\nseen: " + f.Citation
 		if by := catches[f.Name]; len(by) > 0 {
@@ -178,7 +176,6 @@ func (v vocabulary) scenarios(e *cli.Env) error {
 		}
 		v.add("fault", f.Name, text)
 	}
-	all, err := Bundled(e.Getenv)
 	for _, s := range all {
 		v.add("scenario", s.ID, fmt.Sprintf("%s\nkind: %s\nsource: %s\ncatches: %s\nlimit: %s",
 			s.Title, s.Kind, s.Source, strings.Join(s.Catches, ", "), s.Limit))

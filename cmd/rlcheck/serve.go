@@ -216,10 +216,11 @@ func closeSoon(s *lab.Server) error {
 
 // listFaults prints every fault, or only those of the proxy, and the bundled scenarios that catch it.
 func listFaults(e *cli.Env, proxyOnly bool) error {
-	catches, err := caughtBy(e.Getenv)
+	all, err := lab.AllScenarios(e.Getenv)
 	if err != nil {
 		return err
 	}
+	catches := lab.CaughtBy(all)
 	for _, f := range lab.Faults() {
 		if proxyOnly && !f.Proxy {
 			continue

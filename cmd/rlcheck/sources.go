@@ -372,34 +372,3 @@ func onceEach(errs []error, all int) []error {
 	}
 	return out
 }
-
-// caughtBy maps each fault to the bundled scenarios that claim to catch it, including those that run only by
-// name.
-func caughtBy(getenv func(string) (string, bool)) (map[string][]string, error) {
-	all, err := Bundled(getenv)
-	out := map[string][]string{}
-	for _, s := range all {
-		for _, f := range s.Catches {
-			out[f] = append(out[f], s.ID)
-		}
-	}
-	return out, err
-}
-
-// Bundled parses all bundled scenarios. Those that run only by name come last.
-func Bundled(getenv func(string) (string, bool)) (all []*scenario.Scenario, err error) {
-	for _, name := range append([]string{""}, namedOnly()...) {
-		given, err := readBuiltin(name)
-		if err != nil {
-			return nil, err
-		}
-		for _, src := range given {
-			s, err := scenario.Parse(src.Text, src.Name, scenario.ParseOptions{Env: getenv})
-			if err != nil {
-				return nil, err
-			}
-			all = append(all, s)
-		}
-	}
-	return all, nil
-}

@@ -132,11 +132,7 @@ func (h *hygiene) hole(number int, torn bool) {
 	h.holed, h.torn = number, h.torn || torn
 }
 
-func (h *hygiene) wrapped(by string) {
-	if h.wrapper == "" {
-		h.wrapper = by
-	}
-}
+func (h *hygiene) wrapped(by string) { h.wrapper = cmp.Or(h.wrapper, by) }
 
 // stepped notes a request that ended long before that of the line before. ordered: lines are in the order of
 // their ends. Otherwise they may also be in that of their beginnings.

@@ -91,10 +91,7 @@ func (r *Recording) open(rows []result.Comparison) string {
 	why := ""
 	for _, row := range rows {
 		if row.Observed == notShown && !slices.Contains(names, row.Attribute) {
-			names = append(names, row.Attribute)
-			if why == "" {
-				why = row.Detail
-			}
+			names, why = append(names, row.Attribute), cmp.Or(why, row.Detail)
 		}
 	}
 	if most := 5; len(names) > most {

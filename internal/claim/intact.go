@@ -1,6 +1,7 @@
 package claim
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -241,10 +242,7 @@ func (s shape) like(t shape) bool {
 
 // String names the shape in a sentence.
 func (s shape) String() string {
-	media := s.media
-	if media == "" {
-		media = "no media type"
-	}
+	media := cmp.Or(s.media, "no media type")
 	if s.notation == "" {
 		return media
 	}

@@ -26,7 +26,7 @@ const (
 // internal/trial and `rlcheck selftest` test that the claims are true.
 func faultTable(t *testing.T) string {
 	t.Helper()
-	all, err := AllScenarios()
+	all, err := AllScenarios(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func faultTable(t *testing.T) string {
 		fmt.Fprintf(&b, "| `%s` | %s |\n", s.ID, strings.Join(s.Catches, ", "))
 	}
 	known := Faults()
-	by := caughtBy(all)
+	by := CaughtBy(all)
 	var unclaimed []string
 	for _, f := range known {
 		if len(by[f.Name]) == 0 {
@@ -141,11 +141,11 @@ func needs(t *testing.T, f Fault) string {
 // catalogue returns docs/faults.md: every class, with its faults or the reason why there is none.
 func catalogue(t *testing.T) string {
 	t.Helper()
-	all, err := AllScenarios()
+	all, err := AllScenarios(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := caughtBy(all)
+	by := CaughtBy(all)
 	var b strings.Builder
 	b.WriteString("# What real rate limiters got wrong\n\nWritten by `make golden` from internal/lab. A " +
 		"lets too much through, B too little, C says the wrong thing.\n`rlcheck serve --fault NAME`, or " +

@@ -109,13 +109,15 @@ func BundledScenarios() ([]*scenario.Scenario, error) {
 
 // AllScenarios parses the scenarios of Bundled, followed by those that take minutes, which a self-test does
 // not try.
-func AllScenarios() ([]*scenario.Scenario, error) {
-	return selftestParse(scenario.ParseOptions{}, "*.yaml", "more/*.yaml")
+func AllScenarios(env scenario.Env) ([]*scenario.Scenario, error) {
+	return selftestParse(scenario.ParseOptions{Env: env}, "*.yaml", "more/*.yaml")
 }
 
-// selftestParse reads the bundled scenarios whose names match the patterns, without an environment.
+// selftestParse reads the bundled scenarios whose names match the patterns. Without o.Env no variable is set.
 func selftestParse(o scenario.ParseOptions, patterns ...string) ([]*scenario.Scenario, error) {
-	o.Env = func(string) (string, bool) { return "", false }
+	if o.Env == nil {
+		o.Env = func(string) (string, bool) { return "", false }
+	}
 	var names []string
 	for _, p := range patterns {
 		found, err := fs.Glob(scenarios.FS, p)
@@ -139,9 +141,9 @@ func selftestParse(o scenario.ParseOptions, patterns ...string) ([]*scenario.Sce
 	return out, nil
 }
 
-// caughtBy returns, for every fault of the embedded target and proxy, the ids of the scenarios that claim it,
+// CaughtBy returns, for every fault of the embedded target and proxy, the ids of the scenarios that claim it,
 // ascending. The list is empty for an unclaimed fault.
-func caughtBy(all []*scenario.Scenario) map[string][]string {
+func CaughtBy(all []*scenario.Scenario) map[string][]string {
 	out := map[string][]string{}
 	for _, f := range Faults() {
 		out[f.Name] = nil
@@ -166,7 +168,7 @@ type tester struct {
 
 // know sets the number of known faults, and those that no scenario claims.
 func (r *SelftestResult) know(all []*scenario.Scenario) {
-	for fault, by := range caughtBy(all) {
+	for fault, by := range CaughtBy(all) {
 		if r.Known++; len(by) == 0 {
 			r.Unclaimed = append(r.Unclaimed, fault)
 		}
@@ -185,7 +187,7 @@ func (r *SelftestResult) know(all []*scenario.Scenario) {
 // read.
 func Selftest(ctx context.Context, o SelftestOptions) (*SelftestResult, error) {
 	began := time.Now()
-	known, err := AllScenarios()
+	known, err := AllScenarios(nil)
 	if err != nil {
 		return nil, err
 	}

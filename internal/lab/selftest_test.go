@@ -100,7 +100,7 @@ func TestQuickTriesEachFaultOnce(t *testing.T) {
 	for _, c := range r.Cells {
 		seen[c.Fault]++
 	}
-	caught := caughtBy(all)
+	caught := CaughtBy(all)
 	for fault, by := range caught {
 		if want := min(len(by), 1); seen[fault] != want {
 			t.Errorf("%s was tried %d times, want %d", fault, seen[fault], want)

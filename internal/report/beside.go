@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -110,10 +111,7 @@ func (x *Beside) tallies() []*besideTally {
 func (x *Beside) sentence() string {
 	all := x.tallies()
 	t := all[len(all)-1]
-	limit := limitText(&x.Scenario)
-	if limit == "" {
-		limit = "a correct limiter in each phase"
-	}
+	limit := cmp.Or(limitText(&x.Scenario), "a correct limiter in each phase")
 	s := fmt.Sprintf("%s of %s decided as %s decides", text.Thousands(t.compared-t.over-t.under),
 		text.Plural(t.compared, "request"), limit)
 	if t.over+t.under > 0 {

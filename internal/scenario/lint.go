@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"cmp"
 	"fmt"
 	"path/filepath"
 	"regexp"
@@ -68,10 +69,7 @@ func (l *linter) faults(root *Node, known []string) {
 	}
 	for _, n := range list.Items {
 		if !slices.Contains(known, n.Text) {
-			mend := text.Suggest(n.Text, known)
-			if mend == "" {
-				mend = "rlcheck serve --fault list shows them all"
-			}
+			mend := cmp.Or(text.Suggest(n.Text, known), "rlcheck serve --fault list shows them all")
 			l.add(n, Quote(n.Text), "there is no such fault", mend)
 		}
 	}

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"regexp"
@@ -181,10 +182,7 @@ func unknown(name string, at int) SpecError {
 	for _, p := range Products() {
 		names = append(append(names, p.Name), p.Also...)
 	}
-	mend := text.Suggest(name, names)
-	if mend == "" {
-		mend = "rlcheck list presets shows all products"
-	}
+	mend := cmp.Or(text.Suggest(name, names), "rlcheck list presets shows all products")
 	if name+":" == AnyPrefix {
 		return SpecError{Problem{AnyPrefix + "RATE", "what is sent follows from an algorithm",
 			"rlcheck identify URL names it; check --limit any:RATE judges a recording"}, at + 1}

@@ -1,6 +1,7 @@
 package spec
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -282,9 +283,7 @@ func Any(spec string) (kinds []Limit, is bool, err error) {
 		return nil, true, fmt.Errorf("limit %q: the rate is missing (write %srate=100/1m)", spec, AnyPrefix)
 	}
 	units, _, _ := strings.Cut(rate, "/")
-	if burst == "" {
-		burst = units
-	}
+	burst = cmp.Or(burst, units)
 	for _, kind := range anyKinds {
 		limit, err := Parse(strings.NewReplacer("RATE", rate, "BURST", burst, "UNITS", units).Replace(kind))
 		if err != nil {

@@ -139,11 +139,8 @@ func (f *Facts) NothingKnown() (result.Reason, string) {
 			fmt.Sprintf("the recording stopped while %s waited for an answer, and none had come",
 				text.Plural(f.sent, "request"))
 	}
-	why := f.why
-	if why == "" {
-		why = "no answer"
-	}
-	return result.Unreachable, fmt.Sprintf("none of %s was answered: %s", text.Plural(f.sent, "request"), why)
+	return result.Unreachable, fmt.Sprintf("none of %s was answered: %s", text.Plural(f.sent, "request"),
+		cmp.Or(f.why, "no answer"))
 }
 
 // Known returns how many of the observations have an outcome.

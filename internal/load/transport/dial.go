@@ -2,6 +2,7 @@ package transport
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"crypto/tls"
 	"encoding/base64"
@@ -135,9 +136,7 @@ func (d dialer) tlsConfig(u *url.URL) *tls.Config {
 	if c == nil {
 		c = &tls.Config{}
 	}
-	if c.ServerName == "" {
-		c.ServerName = u.Hostname()
-	}
+	c.ServerName = cmp.Or(c.ServerName, u.Hostname())
 	c.NextProtos = []string{"http/1.1"}
 	if d.o.HTTP2 {
 		c.NextProtos = []string{"h2"}
@@ -202,9 +201,7 @@ func (f *Families) keep(addr string, at net.Addr) string {
 	if f.of == nil {
 		f.of = map[string]string{}
 	}
-	if f.of[addr] == "" {
-		f.of[addr] = version(at)
-	}
+	f.of[addr] = cmp.Or(f.of[addr], version(at))
 	return f.of[addr]
 }
 

@@ -373,9 +373,7 @@ func pathOf(own *timeline.Request, turn int, path, query string) (string, string
 // respell writes a path in another way (see timeline.Spelling). Upper and Encoded do not change a path
 // without letters.
 func respell(s timeline.Spelling, path, query string) (string, string) {
-	if path == "" {
-		path = "/"
-	}
+	path = cmp.Or(path, "/")
 	switch s {
 	case timeline.Doubled:
 		path = "/" + path

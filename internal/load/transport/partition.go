@@ -118,9 +118,7 @@ func target(p Partition, path, query, name string) (target string, field [2]stri
 }
 
 func join(path, query string) string {
-	if path == "" {
-		path = "/"
-	}
+	path = cmp.Or(path, "/")
 	if query == "" {
 		return path
 	}

@@ -1,6 +1,7 @@
 package rundir
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -52,10 +53,7 @@ func (s *spilled) begin() error {
 
 // move continues in the next folder, after an error in this one. Without a next one it returns that error.
 func (s *spilled) move(why error) error {
-	name := s.dir
-	if name == "" {
-		name = os.TempDir()
-	}
+	name := cmp.Or(s.dir, os.TempDir())
 	why = fmt.Errorf("%s: %w (make room there, or set TMPDIR to another folder)", name, cli.Cause(why))
 	if len(s.others) == 0 {
 		return why
