@@ -51,12 +51,11 @@ var retryAfterFaults = []Fault{
 
 // onRetryAfter applies edit to denials that state a wait.
 func onRetryAfter(edit func(*answer)) func(*answer) {
-	return func(a *answer) {
-		if a.ruling.Allow || a.ruling.RetryAfter == reference.Never || len(a.header["Retry-After"]) == 0 {
-			return
+	return onDenial(func(a *answer) {
+		if a.ruling.RetryAfter != reference.Never && len(a.header["Retry-After"]) > 0 {
+			edit(a)
 		}
-		edit(a)
-	}
+	})
 }
 
 // retryAfterSeconds sets Retry-After to a number of seconds in the form of the target, unchecked.
@@ -75,26 +74,16 @@ var quotaFieldFaults = []Fault{
 			a.del(quotaFields...)
 		}
 	}},
-	{Name: "headers-only-on-success", answer: func(a *answer) {
-		if !a.ruling.Allow {
-			a.del(quotaFields...)
-		}
-	}},
+	{Name: "headers-only-on-success", answer: onDenial(func(a *answer) { a.del(quotaFields...) })},
 	{Name: "remaining-off-by-one", answer: func(a *answer) {
 		if a.ruling.Allow {
 			a.setQuota(a.ruling.Remaining+a.cost, a.reset())
 		}
 	}},
-	{Name: "remaining-negative", answer: func(a *answer) {
-		if !a.ruling.Allow {
-			a.setQuota(a.ruling.Remaining-a.cost, a.reset())
-		}
-	}},
-	{Name: "denial-tells-other-limit", fits: wrong.QuotaTwo, answer: func(a *answer) {
-		if !a.ruling.Allow {
-			a.setQuota((a.target.facts.quota+1)/2, a.reset())
-		}
-	}},
+	{Name: "remaining-negative",
+		answer: onDenial(func(a *answer) { a.setQuota(a.ruling.Remaining-a.cost, a.reset()) })},
+	{Name: "denial-tells-other-limit", fits: wrong.QuotaTwo,
+		answer: onDenial(func(a *answer) { a.setQuota((a.target.facts.quota+1)/2, a.reset()) })},
 	{Name: "remaining-stuck", answer: func(a *answer) { a.setQuota(a.target.facts.quota, a.reset()) }},
 	{Name: "reset-as-epoch", answer: func(a *answer) {
 		x := a.header["X-Ratelimit-Reset"]
@@ -179,35 +168,34 @@ var denialFaults = []Fault{
 	{Name: "status-500", options: denying(http.StatusInternalServerError)},
 	{Name: "status-403", options: denying(http.StatusForbidden)},
 	{Name: "status-200", options: denying(http.StatusOK)},
-	{Name: "cacheable-denial", answer: func(a *answer) {
-		if !a.ruling.Allow {
-			a.header["Cache-Control"] = []string{"public, max-age=60"}
-		}
-	}},
-	{Name: "denial-unexplained", answer: func(a *answer) {
-		if !a.ruling.Allow {
-			a.body, a.typ = "", plainType
-		}
-	}},
-	{Name: "problem-status-differs", answer: func(a *answer) {
-		if !a.ruling.Allow {
-			a.body = a.problem(http.StatusBadRequest)
-		}
-	}},
+	{Name: "cacheable-denial",
+		answer: onDenial(func(a *answer) { a.header["Cache-Control"] = []string{"public, max-age=60"} })},
+	{Name: "denial-unexplained", answer: onDenial(func(a *answer) { a.body, a.typ = "", plainType })},
+	{Name: "problem-status-differs",
+		answer: onDenial(func(a *answer) { a.body = a.problem(http.StatusBadRequest) })},
 	{Name: "denial-drops", sending: sending{drops: true}},
 	{Name: "denials-uncounted", sending: sending{uncounted: true}},
-	{Name: "denial-hangs", pause: func(r Ruling) time.Duration {
-		if r.Allow {
-			return 0
+	{Name: "denial-hangs", pause: held(false, neverAnswered)},
+	{Name: "slow-denials", pause: held(false, slowDenial)},
+}
+
+// onDenial applies edit to denials.
+func onDenial(edit func(*answer)) func(*answer) {
+	return func(a *answer) {
+		if !a.ruling.Allow {
+			edit(a)
 		}
-		return neverAnswered
-	}},
-	{Name: "slow-denials", pause: func(r Ruling) time.Duration {
-		if r.Allow {
-			return 0
+	}
+}
+
+// held returns the hook that holds back admissions, or denials, for d.
+func held(admissions bool, d time.Duration) func(Ruling) time.Duration {
+	return func(r Ruling) time.Duration {
+		if r.Allow == admissions {
+			return d
 		}
-		return slowDenial
-	}},
+		return 0
+	}
 }
 
 // hourApart demands that no other policy takes about an hour: a reset may be about any of them.

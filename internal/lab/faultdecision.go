@@ -26,14 +26,8 @@ var keyFaults = []Fault{
 			}
 			return key
 		}},
-	{Name: "real-ip-trusted", fits: wrong.StartsWithSome, key: func(r *http.Request, key string) string {
-		for _, name := range []string{"X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip"} {
-			if v := r.Header[name]; len(v) > 0 {
-				return "real address " + v[0]
-			}
-		}
-		return key
-	}},
+	{Name: "real-ip-trusted", fits: wrong.StartsWithSome,
+		key: trusting("real address ", "X-Real-Ip", "True-Client-Ip", "Cf-Connecting-Ip", "X-Client-Ip")},
 	{Name: "key-by-path",
 		key: func(r *http.Request, key string) string { return key + " " + r.URL.EscapedPath() }},
 	{Name: "key-by-query",
@@ -61,29 +55,31 @@ var keyFaults = []Fault{
 	}},
 }
 
+// trusting returns the hook that takes the first of some header fields that is sent for the client.
+func trusting(as string, fields ...string) func(*http.Request, string) string {
+	return func(r *http.Request, key string) string {
+		for _, name := range fields {
+			if v := r.Header.Get(name); v != "" {
+				return as + v
+			}
+		}
+		return key
+	}
+}
+
 // attributeFaults take a client for another one if its requests differ in one thing.
 var attributeFaults = []Fault{
-	byAttribute("key-by-path-case", func(r *http.Request) bool {
-		return r.URL.Path != strings.ToLower(r.URL.Path)
-	}),
-	byAttribute("key-by-slashes", func(r *http.Request) bool {
-		return strings.Contains(r.URL.Path, "//")
-	}),
+	byAttribute("key-by-path-case",
+		func(r *http.Request) bool { return r.URL.Path != strings.ToLower(r.URL.Path) }),
+	byAttribute("key-by-slashes", func(r *http.Request) bool { return strings.Contains(r.URL.Path, "//") }),
 	byAttribute("key-by-trailing-slash", func(r *http.Request) bool {
 		return len(r.URL.Path) > 1 && strings.HasSuffix(r.URL.Path, "/")
 	}),
-	byAttribute("key-by-dot-segment", func(r *http.Request) bool {
-		return strings.Contains(r.URL.Path, "/./")
-	}),
-	byAttribute("key-by-encoding", func(r *http.Request) bool {
-		return r.URL.RawPath != ""
-	}),
-	byAttribute("key-by-extension", func(r *http.Request) bool {
-		return path.Ext(r.URL.Path) != ""
-	}),
-	byAttribute("key-by-host", func(r *http.Request) bool {
-		return strings.HasSuffix(r.Host, ".invalid")
-	}),
+	byAttribute("key-by-dot-segment",
+		func(r *http.Request) bool { return strings.Contains(r.URL.Path, "/./") }),
+	byAttribute("key-by-encoding", func(r *http.Request) bool { return r.URL.RawPath != "" }),
+	byAttribute("key-by-extension", func(r *http.Request) bool { return path.Ext(r.URL.Path) != "" }),
+	byAttribute("key-by-host", func(r *http.Request) bool { return strings.HasSuffix(r.Host, ".invalid") }),
 	byAttribute("key-by-port", func(r *http.Request) bool {
 		_, _, err := net.SplitHostPort(r.Host)
 		return err != nil && !strings.HasSuffix(r.Host, ".invalid")
@@ -95,9 +91,7 @@ var attributeFaults = []Fault{
 	byField("key-by-authorization", "Authorization"),
 	byField("key-by-origin", "Origin"),
 	byField("key-by-entity-tag", "If-None-Match"),
-	byAttribute("key-by-body", func(r *http.Request) bool {
-		return r.ContentLength > 0
-	}),
+	byAttribute("key-by-body", func(r *http.Request) bool { return r.ContentLength > 0 }),
 	{Name: "chunked-unlimited",
 		unlimited: func(_ *Target, r *http.Request) bool { return r.ContentLength < 0 }},
 	freeCost("zero-cost-free", "zero-cost", func(n uint64, _ string) bool { return n == 0 }),
@@ -138,12 +132,7 @@ var attributeFaults = []Fault{
 			}
 			return key
 		}},
-	{Name: "forwarded-trusted", key: func(r *http.Request, key string) string {
-		if v := r.Header.Get("Forwarded"); v != "" {
-			return "forwarded " + v
-		}
-		return key
-	}},
+	{Name: "forwarded-trusted", key: trusting("forwarded ", "Forwarded")},
 	{Name: "key-by-version", key: func(r *http.Request, key string) string { return key + " " + r.Proto }},
 	{Name: "key-by-connection",
 		key: func(r *http.Request, key string) string { return key + " " + r.RemoteAddr }},
@@ -250,13 +239,7 @@ var completionFaults = []Fault{
 	{Name: "place-released-early", fits: inFlight, decider: hasty},
 	{Name: "left-refunded", sending: sending{slow: true}, decider: refunding,
 		fits: wrong.All(onTime, wrong.QuotaTwo)},
-	{Name: "counted-on-completion", fits: chargedEarly, policy: lateCharge,
-		pause: func(r Ruling) time.Duration {
-			if !r.Allow {
-				return 0
-			}
-			return serviceTime
-		}},
+	{Name: "counted-on-completion", fits: chargedEarly, policy: lateCharge, pause: held(true, serviceTime)},
 	{Name: "counted-on-decision", fits: wrong.Some(
 		func(p spec.Policy) bool { return p.Charge == spec.ChargeCompletion },
 		"it needs a limit that is charged at the completion"), policy: func(p spec.Policy) spec.Policy {
@@ -348,14 +331,7 @@ var connectionFaults = []Fault{
 // abuseFaults let a client take more than its limit on purpose: by ids, tokens and accounts of its own
 // making, or as many clients of one tenant.
 var abuseFaults = []Fault{
-	{Name: "client-id-trusted", key: func(r *http.Request, key string) string {
-		for _, name := range []string{"X-Api-Key", "X-Client-Id", "X-Device-Id"} {
-			if v := r.Header.Get(name); v != "" {
-				return "id " + v
-			}
-		}
-		return key
-	}},
+	{Name: "client-id-trusted", key: trusting("id ", "X-Api-Key", "X-Client-Id", "X-Device-Id")},
 	{Name: "key-by-token", options: func(o *Options) { o.Owned = false }},
 	{Name: "auth-before-limit", unlimited: func(t *Target, _ *http.Request) bool {
 		return t.opts.AllowStatus == http.StatusUnauthorized
