@@ -79,6 +79,32 @@ type Meter interface {
 	Unit() int64
 }
 
+// inUse counts the units that may be in use while time goes on.
+type inUse struct {
+	// starts are the requests that have not begun yet, ascending by Start. ends are those that have not
+	// surely ended, ascending by End.
+	starts []history.Event
+	ends   []history.Ending
+	used   int64
+}
+
+// Unit is that of a meter of whole units.
+func (*inUse) Unit() int64 { return 1 }
+
+// begin adds the requests that may have begun by t.
+func (u *inUse) begin(t int64) {
+	for ; len(u.starts) > 0 && u.starts[0].Start <= t; u.starts = u.starts[1:] {
+		u.used += u.starts[0].Cost
+	}
+}
+
+// end takes off the requests that had surely ended before t.
+func (u *inUse) end(t int64) {
+	for ; len(u.ends) > 0 && u.ends[0].End < t; u.ends = u.ends[1:] {
+		u.used -= u.ends[0].Cost
+	}
+}
+
 // UnexplainedBy returns the indices in h.Denied of the denials that b cannot explain; nil: it explains all.
 func UnexplainedBy(h *history.History, b Bound) []int32 {
 	of := b.Scope()

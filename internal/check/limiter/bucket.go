@@ -151,18 +151,16 @@ func (b Bucket) overSinceCreated(h *history.History) *Breach {
 // bucketMeter follows R(t) and p. Its times are multiplied by n, but from is not.
 type bucketMeter struct {
 	Bucket
-	starts []history.Event
-	ends   []history.Ending
-	i, k   int
-	// tat is R(t), pending is p.
-	tat, pending int64
+	inUse // used is p
+	// tat is R(t).
+	tat int64
 	// from is the last instant at which a missing request may have left the bucket empty; MinTime: none can.
 	from int64
 }
 
 // Usage implements Bound.
 func (b Bucket) Usage(h *history.History) Meter {
-	m := &bucketMeter{Bucket: b, starts: h.Counted(b.all), ends: h.CountedEnds(b.all)}
+	m := &bucketMeter{Bucket: b, inUse: inUse{starts: h.Counted(b.all), ends: h.CountedEnds(b.all)}}
 	m.tat, m.from = history.MinTime, history.MinTime
 	switch {
 	case h.Joined(b.memory()):
@@ -190,20 +188,18 @@ func (m *bucketMeter) Unit() int64 { return m.Per }
 
 func (m *bucketMeter) Excess(t int64) int64 {
 	tau := (m.Burst - 1) * m.Per
-	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
-		m.pending += m.starts[m.i].Cost
-	}
-	for ; m.k < len(m.ends) && m.ends[m.k].End < t; m.k++ {
-		e := m.ends[m.k]
-		m.pending -= e.Cost
+	m.begin(t)
+	for ; len(m.ends) > 0 && m.ends[0].End < t; m.ends = m.ends[1:] {
+		e := m.ends[0]
+		m.used -= e.Cost
 		m.tat = min(max(e.End*m.N, m.tat)+e.Cost*m.Per, max(e.End, m.from)*m.N+tau+m.Per)
 	}
 	at := m.tat
-	if m.pending > 0 {
+	if m.used > 0 {
 		at = max(at, t*m.N)
 	}
 	// Usage is never negative: a request that costs more than the burst is denied by an idle bucket too.
-	return max(at+(m.pending+m.batch-1)*m.Per-t*m.N, 0) - tau
+	return max(at+(m.used+m.batch-1)*m.Per-t*m.N, 0) - tau
 }
 
 func (b Bucket) memory() int64 { return (b.Burst+b.batch)*b.Per/b.N + 1 }

@@ -336,9 +336,7 @@ func (c Counter) breachOfFirst(h *history.History, k int64) *Breach {
 // counterMeter bounds the weighted load at t from above.
 type counterMeter struct {
 	Counter
-	starts []history.Event
-	i      int
-	units  int64
+	inUse
 	// gone and old count the units that ended before a window, and before the window in front of it. There is
 	// one tally for even and one for odd windows, so that the instants of each mostly grow.
 	gone, old [2]history.Tally
@@ -348,18 +346,14 @@ type counterMeter struct {
 func (c Counter) Usage(h *history.History) Meter {
 	t := history.NewTally(h.CountedEnds(c.all))
 	both := [2]history.Tally{t, t}
-	return &counterMeter{Counter: c, starts: h.Counted(c.all), gone: both, old: both}
+	return &counterMeter{c, inUse{starts: h.Counted(c.all)}, both, both}
 }
 
-func (m *counterMeter) Unit() int64 { return 1 }
-
 func (m *counterMeter) Excess(t int64) int64 {
-	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
-		m.units += m.starts[m.i].Cost
-	}
+	m.begin(t)
 	first, last := m.first(t), m.last(t)
 	if last-first > widest { // too many windows to ask of each: take all units of two windows
-		return m.units - m.old[0].Before(t-2*m.sizeTo+1) - m.quota + 1
+		return m.used - m.old[0].Before(t-2*m.sizeTo+1) - m.quota + 1
 	}
 	best := history.MinTime
 	for k := first; k <= last; k++ {
@@ -367,7 +361,7 @@ func (m *counterMeter) Excess(t int64) int64 {
 		// more lies in it. The later it begins, the more the window before weighs. Both extremes are taken.
 		begin := max(m.earliest(k), t-m.sizeTo+1)
 		gone, old := m.gone[k&1].Before(begin), m.old[k&1].Before(begin-m.sizeTo)
-		cur, prev := m.units-gone, gone-old
+		cur, prev := m.used-gone, gone-old
 		if !m.all && !m.late {
 			prev = min(prev, m.quota)
 		}

@@ -206,33 +206,27 @@ func (f First) overCharged(h *history.History, charges []history.Event, open []O
 // firstMeter counts the units that may lie in an open window that contains t.
 type firstMeter struct {
 	First
-	open   []Opening
-	starts []history.Event
-	i, k   int
-	units  int64
-	gone   history.Tally
+	inUse
+	open []Opening
+	gone history.Tally
 }
 
 // Usage implements Bound.
 func (f First) Usage(h *history.History) Meter {
-	return &firstMeter{First: f, open: f.Openings(h), starts: h.Counted(f.all),
-		gone: history.NewTally(h.CountedEnds(f.all))}
+	return &firstMeter{f, inUse{starts: h.Counted(f.all)}, f.Openings(h),
+		history.NewTally(h.CountedEnds(f.all))}
 }
 
-func (m *firstMeter) Unit() int64 { return 1 }
-
 func (m *firstMeter) Excess(t int64) int64 {
-	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
-		m.units += m.starts[m.i].Cost
+	m.begin(t)
+	for len(m.open) > 0 && m.open[0].To < history.MaxTime && m.open[0].To+m.SizeTo <= t {
+		m.open = m.open[1:]
 	}
-	for m.k < len(m.open) && m.open[m.k].To < history.MaxTime && m.open[m.k].To+m.SizeTo <= t {
-		m.k++
-	}
-	if m.k == len(m.open) || m.open[m.k].From > t {
+	if len(m.open) == 0 || m.open[0].From > t {
 		return 1 - m.quota // no window can be open, and nothing is in use
 	}
-	begin := max(m.open[m.k].From, t-m.SizeTo+1)
-	return m.units - m.gone.Before(begin) - m.quota + 1
+	begin := max(m.open[0].From, t-m.SizeTo+1)
+	return m.used - m.gone.Before(begin) - m.quota + 1
 }
 
 // Scope implements Bound.

@@ -107,26 +107,17 @@ func (l windowLog) room(counted *history.Certain, ev history.Event) (least int64
 // logMeter counts the units that may be in the window that ends at t.
 type logMeter struct {
 	windowLog
-	starts []history.Event
-	ends   []history.Ending
-	i, k   int
-	units  int64
+	inUse
 }
 
 func (l windowLog) Usage(h *history.History) Meter {
-	return &logMeter{windowLog: l, starts: h.Counted(l.all), ends: h.CountedEnds(l.all)}
+	return &logMeter{l, inUse{starts: h.Counted(l.all), ends: h.CountedEnds(l.all)}}
 }
 
-func (m *logMeter) Unit() int64 { return 1 }
-
 func (m *logMeter) Excess(t int64) int64 {
-	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
-		m.units += m.starts[m.i].Cost
-	}
-	for ; m.k < len(m.ends) && m.ends[m.k].End <= t-m.window; m.k++ {
-		m.units -= m.ends[m.k].Cost
-	}
-	return m.units - m.quota + 1
+	m.begin(t)
+	m.end(t - m.window + 1)
+	return m.used - m.quota + 1
 }
 
 func (l windowLog) Scope() Scope {

@@ -117,15 +117,12 @@ func (p places) breachAt(h *history.History, y int64) *Breach {
 
 // placesMeter counts the units that may be in flight at t.
 type placesMeter struct {
-	limit  int64
-	starts []history.Event
-	ends   []history.Ending
-	i, k   int
-	units  int64
+	limit int64
+	inUse
 }
 
 func (p places) Usage(h *history.History) Meter {
-	m := &placesMeter{limit: p.limit, starts: h.Possible}
+	m := &placesMeter{p.limit, inUse{starts: h.Possible}}
 	for _, ev := range h.Possible {
 		m.ends = append(m.ends, history.Ending{End: ev.Until(), Cost: ev.Cost})
 	}
@@ -133,16 +130,10 @@ func (p places) Usage(h *history.History) Meter {
 	return m
 }
 
-func (m *placesMeter) Unit() int64 { return 1 }
-
 func (m *placesMeter) Excess(t int64) int64 {
-	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
-		m.units += m.starts[m.i].Cost
-	}
-	for ; m.k < len(m.ends) && m.ends[m.k].End < t; m.k++ {
-		m.units -= m.ends[m.k].Cost
-	}
-	return m.units - m.limit + 1
+	m.begin(t)
+	m.end(t)
+	return m.used - m.limit + 1
 }
 
 func (p places) Scope() Scope { return Scope{Memory: p.Most, Full: p.limit} }

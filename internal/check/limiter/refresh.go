@@ -102,35 +102,31 @@ func (r refreshed) tooMany(open []history.Event, these []int32, seen int64) *Bre
 // refreshedMeter counts the units that may have come since the last certain silence before t.
 type refreshedMeter struct {
 	refreshed
-	starts []history.Event
-	i      int
-	units  int64
+	inUse
 	// until is the last End of the requests that may have renewed the window.
 	until int64
 }
 
 func (r refreshed) Usage(h *history.History) Meter {
-	return &refreshedMeter{refreshed: r, starts: h.Counted(r.all || r.every), until: history.MinTime}
+	return &refreshedMeter{r, inUse{starts: h.Counted(r.all || r.every)}, history.MinTime}
 }
 
-func (m *refreshedMeter) Unit() int64 { return 1 }
-
 func (m *refreshedMeter) Excess(t int64) int64 {
-	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
-		m.take(&m.starts[m.i])
+	for ; len(m.starts) > 0 && m.starts[0].Start <= t; m.starts = m.starts[1:] {
+		m.take(&m.starts[0])
 	}
 	if t >= m.until+m.longest {
 		return 1 - m.quota // no window can be open
 	}
-	return m.units - m.quota + 1
+	return m.used - m.quota + 1
 }
 
 // take takes the next request, which may come after a certain silence.
 func (m *refreshedMeter) take(ev *history.Event) {
 	if ev.Start >= m.until+m.longest {
-		m.units = 0
+		m.used = 0
 	}
-	m.units += m.charge(ev)
+	m.used += m.charge(ev)
 	m.until = max(m.until, m.renewed(ev))
 }
 

@@ -221,10 +221,8 @@ func (m *debt) least(t int64) int64 {
 // debtMeter bounds from above what charges left in use. A bucket may be below zero, for as long as it takes.
 type debtMeter struct {
 	Bucket
-	starts       []history.Event
-	ends         []history.Ending
-	i, k         int
-	tat, pending int64
+	inUse
+	tat int64
 	// any is from when on a charge of any size may have been made.
 	any int64
 }
@@ -249,18 +247,17 @@ func (m *debtMeter) Excess(t int64) int64 {
 	if t >= m.any {
 		return history.MaxTime / 4
 	}
-	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
-		m.pending += m.starts[m.i].Cost
-	}
-	for ; m.k < len(m.ends) && m.ends[m.k].End < t; m.k++ {
-		m.pending -= m.ends[m.k].Cost
-		m.tat = max(m.ends[m.k].End*m.N, m.tat) + m.ends[m.k].Cost*m.Per
+	m.begin(t)
+	for ; len(m.ends) > 0 && m.ends[0].End < t; m.ends = m.ends[1:] {
+		e := m.ends[0]
+		m.used -= e.Cost
+		m.tat = max(e.End*m.N, m.tat) + e.Cost*m.Per
 	}
 	at := m.tat
-	if m.pending > 0 {
+	if m.used > 0 {
 		at = max(at, t*m.N)
 	}
-	return max(at+m.pending*m.Per-t*m.N, 0) - (m.Burst-1)*m.Per
+	return max(at+m.used*m.Per-t*m.N, 0) - (m.Burst-1)*m.Per
 }
 
 // LongestDebts returns, by Seq of each denial of h, the longest time from its decision until the bucket p has

@@ -246,28 +246,21 @@ func SpanOf(evs []history.Event) int64 {
 // windowMeter counts the units that may be in the window that contains an instant.
 type windowMeter struct {
 	Grid
-	quota  int64
-	starts []history.Event
-	i      int
-	units  int64
-	gone   history.Tally
+	inUse
+	quota int64
+	gone  history.Tally
 }
 
 // newWindowMeter returns the meter of one window. all: denied requests are counted too.
 func newWindowMeter(h *history.History, w Grid, quota int64, all bool) *windowMeter {
-	return &windowMeter{Grid: w, quota: quota, starts: h.Counted(all),
-		gone: history.NewTally(h.CountedEnds(all))}
+	return &windowMeter{w, inUse{starts: h.Counted(all)}, quota, history.NewTally(h.CountedEnds(all))}
 }
 
-func (m *windowMeter) Unit() int64 { return 1 }
-
 func (m *windowMeter) Excess(t int64) int64 {
-	for ; m.i < len(m.starts) && m.starts[m.i].Start <= t; m.i++ {
-		m.units += m.starts[m.i].Cost
-	}
+	m.begin(t)
 	// Of the windows that may contain t, the one that began first has the most in it.
 	begin := max(m.earliest(m.FirstOf(t)), t-m.sizeTo+1)
-	return m.units - m.gone.Before(begin) - m.quota + 1
+	return m.used - m.gone.Before(begin) - m.quota + 1
 }
 
 // loads has the units of some windows, ascending by window.
