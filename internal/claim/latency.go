@@ -131,7 +131,7 @@ func (r *Recording) standstills(most time.Duration, of timeline.Outcome) []timel
 		}
 		stood = append(stood, s)
 	}
-	if slices.ContainsFunc(r.Limit, func(p spec.Policy) bool { return p.Queued() }) {
+	if slices.ContainsFunc(r.Limit, spec.Policy.Queued) {
 		return stood
 	}
 	out := slices.Clone(stood)

@@ -166,24 +166,21 @@ func overtaken(b Setup, wait time.Duration) Decider {
 
 // leaking drops every fourth completion.
 func leaking(b Setup) Decider {
-	inner := NewMemory(b)
 	var admitted atomic.Uint64
-	return deciding(func(ctx context.Context, key string, cost int64) (Ruling, error) {
-		r, err := inner.Decide(ctx, key, cost)
-		if r.Complete != nil && admitted.Add(1)%4 == 0 {
-			r.Complete = nil
-		}
-		return r, err
-	})
+	return undone(b, func(func(int64), int64) bool { return admitted.Add(1)%4 == 0 })
 }
 
 // hasty completes every request at once.
 func hasty(b Setup) Decider {
+	return undone(b, func(complete func(int64), cost int64) bool { complete(cost); return true })
+}
+
+// undone leaves out the completions of admissions for which drops is true.
+func undone(b Setup, drops func(complete func(int64), cost int64) bool) Decider {
 	inner := NewMemory(b)
 	return deciding(func(ctx context.Context, key string, cost int64) (Ruling, error) {
 		r, err := inner.Decide(ctx, key, cost)
-		if r.Complete != nil {
-			r.Complete(cost)
+		if r.Complete != nil && drops(r.Complete, cost) {
 			r.Complete = nil
 		}
 		return r, err

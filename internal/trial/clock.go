@@ -2,6 +2,7 @@ package trial
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -131,13 +132,6 @@ func readsClock(s *scenario.Scenario) bool {
 	byClock := func(p spec.Policy) bool {
 		return p.Windowed() && (p.Align == "" || p.Align == spec.AlignClock || p.Align == spec.AlignCalendar)
 	}
-	if slices.ContainsFunc(s.Limit, byClock) {
-		return true
-	}
-	for _, l := range s.Expect.Limits {
-		if slices.ContainsFunc(l, byClock) {
-			return true
-		}
-	}
-	return false
+	all := slices.Concat(slices.Collect(maps.Values(s.Expect.Limits))...)
+	return slices.ContainsFunc(append(all, s.Limit...), byClock)
 }

@@ -273,7 +273,7 @@ func count(out *result.Scenario, tl *timeline.Timeline) {
 func judgeOptions(s *scenario.Scenario) check.Options {
 	r := s.Expect.Resolution
 	burst := r.Burst
-	if slices.ContainsFunc(s.Limit, func(p spec.Policy) bool { return p.Windowed() }) {
+	if slices.ContainsFunc(s.Limit, spec.Policy.Windowed) {
 		burst = r.Windowed
 	}
 	ratio := burst.Ratio

@@ -19,12 +19,8 @@ const stretchedBy = 250 * time.Millisecond
 
 // hasRate tells whether the plan sends the requests of a phase at a rate.
 func hasRate(p scenario.Phase) bool {
-	switch p.Shape {
-	case timeline.Constant, timeline.Ramp, timeline.Steps, timeline.Poisson:
-		return true
-	default:
-		return false
-	}
+	return slices.Contains([]timeline.Shape{timeline.Constant, timeline.Ramp, timeline.Steps,
+		timeline.Poisson}, p.Shape)
 }
 
 // stretched names the phase that was sent at less than its rate. Time is measured from the first to the last
@@ -276,8 +272,7 @@ func (x *sides) widest(p *scenario.Phase) time.Duration {
 // windowsFor returns by which factor the window of p must grow so that the first answers arrive in time. It
 // measures how long these answers took in tl. The factor is 1 if the limit itself defines its windows.
 func windowsFor(p *scenario.Phase, tl *timeline.Timeline) time.Duration {
-	windowed := func(l spec.Policy) bool { return l.HasWindow() }
-	if p.Aim != timeline.AimFirst || p.Window == 0 || slices.ContainsFunc(p.Limit, windowed) {
+	if p.Aim != timeline.AimFirst || p.Window == 0 || slices.ContainsFunc(p.Limit, spec.Policy.HasWindow) {
 		return 1
 	}
 	var took time.Duration
