@@ -195,7 +195,7 @@ func (x answer) whyOpen(res *Result) string {
 	last := res.Found[len(res.Found)-1]
 	switch {
 	case last.Limit[0].InFlight():
-		return inFlightToo + x.fromNearer(res.Found)
+		return inFlightToo + x.blurred()
 	case strings.HasSuffix(last.Text, aSecond) && len(x.regions) > 0:
 		return coarseClock
 	case len(last.Limit) > 1:
@@ -391,20 +391,6 @@ func (x answer) blurred() string {
 	if float64(x.blur()) > float64(least)*(Resolution-1) {
 		return fmt.Sprintf(": a limit that recovers in %s cannot be measured to 4 %% over answers of %s",
 			text.Brief(least), text.Brief(x.blur()/2))
-	}
-	return ""
-}
-
-// fromNearer says why a limit of requests in flight can be refuted only from nearer; empty where units come
-// back more slowly than answers.
-func (x answer) fromNearer(found []Candidate) string {
-	if !x.pace.far || found[0].Measured.Rate.Lo <= 0 {
-		return ""
-	}
-	unit := func(rate float64) time.Duration { return time.Duration(float64(time.Second) / rate) }
-	if rate := found[0].Measured.Rate; unit(rate.Hi) <= 2*x.trip() {
-		return fmt.Sprintf(": a bucket that refills in %s cannot be measured over %s, so ask from nearer",
-			text.Brief(unit(rate.Hi)), text.Brief(x.trip()))
 	}
 	return ""
 }

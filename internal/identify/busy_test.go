@@ -13,7 +13,7 @@ import (
 func TestKindsOfOneRequestAreOneLimiter(t *testing.T) {
 	const ms = time.Millisecond
 	all := Kinds()
-	rounded := CounterKind("first", "").Parts[2]
+	rounded := all[5].Parts[2]
 	one := func(k *Kind, from, to time.Duration) *Region {
 		return &Region{Kind: k, Live: []Box{{Q1: 1, Q2: 1, T1: from * ms, T2: to * ms}}}
 	}

@@ -40,7 +40,7 @@ func (x *search) doubts() int {
 		h := r.Hull()
 		odd := !h.Round() || r.Kind.Base.Align == spec.AlignUnknown && !h.Configured()
 		if !r.Kind.Paced && h.T2 > from && h.T1 < to && !x.pace.far &&
-			(odd || len(answer{x}.byTheSecond(r)) > 0) {
+			(odd || len(x.byTheSecond(r)) > 0) {
 			return len(usualRests)
 		}
 	}

@@ -109,8 +109,7 @@ func (x *search) begin() {
 	for _, k := range Kinds() {
 		x.regions = append(x.regions, &Region{Kind: k, Live: []Box{x.widest(k)}})
 	}
-	first := len(Simple())
-	x.regions, x.second = x.regions[:first:first], x.regions[first:]
+	x.regions, x.second = x.regions[:simple:simple], x.regions[simple:]
 }
 
 // join asks the kinds that wait, which take the judge long: first about growing parts of the recording.

@@ -98,69 +98,55 @@ var (
 	InFlightClass = []spec.Algorithm{spec.Concurrency}
 )
 
-// oneOf is the class of an algorithm that decides as no other does.
-func oneOf(a spec.Algorithm) []spec.Algorithm { return []spec.Algorithm{a} }
-
-// Simple returns the kinds that count neither shares of a window nor denied requests, which are asked first.
-func Simple() []*Kind {
-	return []*Kind{
-		{Class: BucketClass, Text: "a token bucket", Base: spec.Policy{Algorithm: spec.TokenBucket},
-			Paced: true},
-		{Class: oneOf(spec.FixedWindow), Text: "a fixed window by the clock",
-			Base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignUnknown}},
-		{Class: oneOf(spec.FixedWindow), Text: "a fixed window that the first request opens",
-			Base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst}},
-		{Class: oneOf(spec.SlidingWindowLog), Text: "a sliding window log",
-			Base: spec.Policy{Algorithm: spec.SlidingWindowLog}},
-	}
+// usualKinds are the names of the usual kinds with their SPECs without numbers, the most usual first. The
+// first simple ones are asked before the others. Of those that are searched, the exact search refutes
+// policies that the bounds do not.
+var usualKinds = []struct {
+	text, form string
+	searched   bool
+}{
+	{"a token bucket", "token-bucket,burst=1", false},
+	{"a fixed window by the clock", "fixed-window,align=unknown", false},
+	{"a fixed window that the first request opens", "fixed-window,align=first", false},
+	{"a sliding window log", "sliding-window-log", false},
+	{"a sliding window counter", "sliding-window-counter,align=unknown", false},
+	{"a sliding window counter that the first request opens", "sliding-window-counter,align=first", true},
+	{"a sliding window counter that counts denied requests too",
+		"sliding-window-counter,align=unknown,count=all", false},
+	{"a sliding window counter that the first request opens and that counts denied requests too",
+		"sliding-window-counter,align=first,count=all", true},
+	{"a token bucket that charges denied requests too", "token-bucket,burst=1,count=all", true},
+	{"a sliding window log that counts denied requests too", "sliding-window-log,count=all", false},
+	{"a fixed window that every admitted request starts anew",
+		"fixed-window,align=first,refresh=admitted", false},
+	{"a fixed window that every request starts anew", "fixed-window,align=first,refresh=all", true},
 }
 
-// Kinds returns the usual kinds, the most usual first.
-func Kinds() []*Kind {
-	out := Simple()
-	for _, count := range []spec.Count{spec.CountAdmitted, spec.CountAll} {
-		for _, align := range []spec.Align{spec.AlignUnknown, spec.AlignFirst} {
-			out = append(out, CounterKind(align, count))
-		}
-	}
-	return append(out,
-		&Kind{Class: BucketClass, Text: "a token bucket that charges denied requests too", Paced: true,
-			Searched: true,
-			Base:     spec.Policy{Algorithm: spec.TokenBucket, Count: spec.CountAll}},
-		&Kind{Class: oneOf(spec.SlidingWindowLog),
-			Text: "a sliding window log that counts denied requests too",
-			Base: spec.Policy{Algorithm: spec.SlidingWindowLog, Count: spec.CountAll}},
-		&Kind{Class: oneOf(spec.FixedWindow), Text: "a fixed window that every admitted request starts anew",
-			Base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst,
-				Refresh: spec.RefreshAdmitted}},
-		&Kind{Class: oneOf(spec.FixedWindow), Text: "a fixed window that every request starts anew",
-			Searched: true,
-			Base: spec.Policy{Algorithm: spec.FixedWindow, Align: spec.AlignFirst,
-				Refresh: spec.RefreshAll}},
-	)
-}
+const simple = 4
 
-// CounterKind returns the sliding window counters of all roundings, as one kind.
-func CounterKind(align spec.Align, count spec.Count) *Kind {
-	out := &Kind{Class: []spec.Algorithm{spec.SlidingWindowCounter}, Text: "a sliding window counter",
-		Base: spec.Policy{Algorithm: spec.SlidingWindowCounter, Align: align, Count: count}}
-	if align == spec.AlignFirst {
-		out.Text += " that the first request opens"
-		out.Searched = true
-	}
-	if count == spec.CountAll {
-		if out.Searched {
-			out.Text += " and"
+// Kinds returns the usual kinds, the most usual first. Counters of all roundings are one kind.
+func Kinds() (out []*Kind) {
+	for _, row := range usualKinds {
+		p, err := spec.Parse(row.form + ",rate=1/1s")
+		if err != nil {
+			panic(err)
 		}
-		out.Text += " that counts denied requests too"
-	}
-	for _, r := range []spec.Rounding{spec.RoundNone, spec.RoundNearest, spec.RoundUp} {
-		part := *out
-		part.Parts = nil
-		if part.Base.Rounding = r; r != spec.RoundNone {
-			part.Text += ", rounding " + string(r)
+		k := &Kind{Class: []spec.Algorithm{p[0].Algorithm}, Text: row.text, Base: p[0],
+			Paced: p[0].Bucketed(), Searched: row.searched}
+		if k.Base.Rate, k.Base.Burst = (spec.Rate{}), 0; k.Paced {
+			k.Class = BucketClass
 		}
-		out.Parts = append(out.Parts, &part)
+		for _, r := range []spec.Rounding{spec.RoundNone, spec.RoundNearest, spec.RoundUp} {
+			part := *k
+			part.Parts = nil
+			if part.Base.Rounding = r; r != spec.RoundNone {
+				part.Text += ", rounding " + string(r)
+			}
+			if k.Base.Weighs() {
+				k.Parts = append(k.Parts, &part)
+			}
+		}
+		out = append(out, k)
 	}
 	return out
 }

@@ -84,9 +84,12 @@ func (x *search) queue() *Candidate {
 		return nil
 	}
 	const mostPassing = 100
-	most, held := min(passed(tl)+1, mostPassing), crowd(only(tl, func(o *timeline.Observation) bool {
-		return o.Outcome == timeline.Allowed && o.FirstByte-o.Sent > soon
-	}))
+	most, held := min(passed(tl)+1, mostPassing), int64(0)
+	waited := *tl
+	waited.Observations = slices.DeleteFunc(slices.Clone(tl.Observations), func(o timeline.Observation) bool {
+		return o.Outcome != timeline.Allowed || o.FirstByte-o.Sent <= soon
+	})
+	held = crowd(&waited)
 	best, least := spec.Policy{}, float64(len(tl.Observations))/5 // a busy machine delays some
 	of := func(places, undelayed int64) (best spec.Policy, least float64) {
 		least = math.Inf(1)
@@ -114,7 +117,8 @@ func (x *search) queue() *Candidate {
 	left := Box{best.Queue, best.Queue, t1, t2}
 	for n := range int64(3) {
 		for _, places := range []int64{best.Queue - n, best.Queue + n} {
-			if _, missed := of(places, best.Undelayed); missed <= 2*least && places > best.Undelayed {
+			_, missed := of(places, best.Undelayed)
+			if missed <= least+min(least, 1) && places > best.Undelayed {
 				left.Q1, left.Q2 = min(left.Q1, places), max(left.Q2, places)
 			}
 		}
@@ -126,7 +130,7 @@ func (x *search) queue() *Candidate {
 // refute; nil where it refutes all that are tried.
 func (x *search) lineOf(best spec.Policy, left Box, late func() bool) *Candidate {
 	const steps = 40
-	bucket := Simple()[0]
+	bucket := Kinds()[0]
 	at := func(p spec.Policy) spec.Limit {
 		q := best
 		q.Rate = p.Rate
@@ -148,8 +152,8 @@ func (x *search) lineOf(best spec.Policy, left Box, late func() bool) *Candidate
 	middle := one(stand[len(stand)/2])
 	whole := left
 	whole.Q1, whole.Q2 = best.Queue, best.Queue
-	c := &Candidate{Text: "a queue", Class: oneOf(spec.LeakyBucketQueue), Least: left.T1, Most: left.T2,
-		Round: bucket.Round(left), box: left}
+	c := &Candidate{Text: "a queue", Class: []spec.Algorithm{spec.LeakyBucketQueue}, Least: left.T1,
+		Most: left.T2, Round: bucket.Round(left), box: left}
 	for _, p := range []spec.Policy{bucket.Rounded(whole), bucket.Written(bucket.Conventional(whole)),
 		bucket.Written(middle)} {
 		if c.Limit = at(p); !x.fails(c.Limit) {
@@ -162,9 +166,8 @@ func (x *search) lineOf(best spec.Policy, left Box, late func() bool) *Candidate
 }
 
 // spacing returns the usual time between answers of requests that wait, and between which times it lies; 0
-// where too few wait. The longest row of them tells most. An answer that was lost leaves a gap of two.
+// where too few wait. An answer that was lost leaves a gap of two.
 func spacing(tl *timeline.Timeline) (unit, t1, t2 time.Duration) {
-	var most time.Duration
 	soon, jitter := slowAfter(tl), Unqueued(tl)-Soonest(tl)+tl.Header.Tick+time.Millisecond
 	var rows [][]time.Duration
 	var gaps, row []time.Duration
@@ -185,7 +188,7 @@ func spacing(tl *timeline.Timeline) (unit, t1, t2 time.Duration) {
 		return 0, 0, 0
 	}
 	slices.Sort(gaps)
-	unit, most = max(gaps[(len(gaps)-1)/2], 1), 0
+	unit, t1, t2 = max(gaps[(len(gaps)-1)/2], 1), 1, math.MaxInt64
 	for _, gap := range gaps { // on a busy machine some answers are late
 		off := gap - (gap+unit/2)/unit*unit
 		jitter = max(jitter, 2*off, -2*off)
@@ -195,10 +198,13 @@ func spacing(tl *timeline.Timeline) (unit, t1, t2 time.Duration) {
 		for i := 1; i < len(row); i++ {
 			n += (row[i] - row[i-1] + unit/2) / unit
 		}
-		if n > most {
+		if n > 0 {
 			all := row[len(row)-1] - row[0]
-			most, t1, t2 = n, max((all-jitter)/n, 1), (all+jitter)/n
+			t1, t2 = max(t1, (all-jitter)/n), min(t2, (all+jitter)/n)
 		}
+	}
+	if t1 > t2 { // some answers were later still
+		return unit, min(unit, t2), max(unit, t1)
 	}
 	return unit, t1, t2
 }

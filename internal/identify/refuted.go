@@ -115,7 +115,7 @@ func (r *Region) Refuted(tl *timeline.Timeline, b Box) bool {
 // everywhere asks the judge about p by its bounds. If windows are longer than the recording, most phases have
 // no beginning in it. So it asks apart about those that have.
 func (r *Region) everywhere(tl *timeline.Timeline, p spec.Policy, side result.Conformance) bool {
-	clocked := p.Fixed() && p.Align == spec.AlignUnknown && p.Ban == 0
+	clocked := p.Fixed() && p.Align == spec.AlignUnknown
 	if (p.Weighs() || clocked) && r.Looser(tl, p, side) {
 		return true
 	}
@@ -225,7 +225,7 @@ func (a Asker) Refuted(tl *timeline.Timeline, l spec.Limit, side result.Conforma
 	}
 	unknown := tl.Counts().Unknown
 	opens := slices.ContainsFunc(l, func(p spec.Policy) bool { // an extra admission may move these
-		return p.Align == spec.AlignFirst && p.Windowed() || p.Ban > 0
+		return p.Align == spec.AlignFirst && p.Windowed()
 	})
 	windowed := slices.ContainsFunc(l, spec.Policy.Windowed)
 	if unknown > 0 && !Several(whole) && (opens || search && !windowed) {
@@ -234,36 +234,25 @@ func (a Asker) Refuted(tl *timeline.Timeline, l spec.Limit, side result.Conforma
 	if search || opens || unknown == 0 {
 		return ask(tl, side)
 	}
-	return side != result.LowerBound && ask(without(tl), result.UpperBound) ||
-		side != result.UpperBound && ask(admitted(tl), result.LowerBound) ||
+	late := Lateness(tl)
+	as := func(out timeline.Outcome) *timeline.Timeline { return settled(tl, out, late, unknown) }
+	return side != result.LowerBound && ask(as(timeline.Unknown), result.UpperBound) ||
+		side != result.UpperBound && ask(as(timeline.Allowed), result.LowerBound) ||
 		side == result.Exact && windowed && ask(tl, side) // each phase may fail on another side
 }
 
-// without is tl without the requests that have no outcome.
-func without(tl *timeline.Timeline) *timeline.Timeline {
-	return only(tl, func(o *timeline.Observation) bool { return o.Outcome != timeline.Unknown })
-}
-
-// only is tl with some of its requests.
-func only(tl *timeline.Timeline, some func(*timeline.Observation) bool) *timeline.Timeline {
+// settled is tl as if the first lost requests had been decided soon after they were sent, or never (Unknown).
+func settled(tl *timeline.Timeline, as timeline.Outcome, late time.Duration, first int) *timeline.Timeline {
 	out := *tl
 	out.Observations = nil
-	for i := range tl.Observations {
-		if some(&tl.Observations[i]) {
-			out.Observations = append(out.Observations, tl.Observations[i])
+	for _, o := range tl.Observations {
+		if o.Outcome == timeline.Unknown && first > 0 {
+			if first--; as == timeline.Unknown {
+				continue
+			}
+			o.Outcome, o.Answered, o.FirstByte, o.Done = as, true, o.Sent+late, o.Sent+late
 		}
-	}
-	return &out
-}
-
-// admitted is tl as if the requests without an outcome had been admitted soon after they were sent.
-func admitted(tl *timeline.Timeline) *timeline.Timeline {
-	out, late := *tl, Lateness(tl)
-	out.Observations = slices.Clone(tl.Observations)
-	for i := range out.Observations {
-		if o := &out.Observations[i]; o.Outcome == timeline.Unknown {
-			o.Outcome, o.Answered, o.FirstByte, o.Done = timeline.Allowed, true, o.Sent+late, o.Sent+late
-		}
+		out.Observations = append(out.Observations, o)
 	}
 	out.Header.Ended = max(out.Header.Ended, out.End())
 	return &out
@@ -281,51 +270,31 @@ const mostBranched = 3
 // branched asks about each stretch alone, since each begins anew. A stretch with few lost requests is refuted
 // only if every combination of their outcomes is: admitted, never arrived or, where that matters, denied.
 func branched(tl *timeline.Timeline, l spec.Limit, ask func(*timeline.Timeline) bool) bool {
-	late := Lateness(tl)
-	sure, doubtful := *tl, []*timeline.Timeline{}
-	sure.Observations = nil
-	for _, part := range Parted(tl) {
-		if k := part.Counts().Unknown; k == 0 || k > mostBranched {
-			sure.Observations = append(sure.Observations, part.Observations...)
-		} else {
-			doubtful = append(doubtful, part)
-		}
-	}
-	if len(sure.Observations) > 0 && ask(&sure) {
-		return true
-	}
 	outcomes := []timeline.Outcome{timeline.Allowed, timeline.Unknown}
 	if slices.ContainsFunc(l, func(p spec.Policy) bool {
-		return p.Count == spec.CountAll || p.Refresh == spec.RefreshAll || p.Ban > 0
+		return p.Count == spec.CountAll || p.Refresh == spec.RefreshAll
 	}) {
 		outcomes = append(outcomes, timeline.Denied)
 	}
-	return slices.ContainsFunc(doubtful,
-		func(part *timeline.Timeline) bool { return whatever(part, outcomes, late, ask) })
-}
-
-// whatever tells whether tl is refuted for every combination of outcomes of its lost requests.
-func whatever(tl *timeline.Timeline, outcomes []timeline.Outcome, late time.Duration,
-	ask func(*timeline.Timeline) bool) bool {
-	i := slices.IndexFunc(tl.Observations,
-		func(o timeline.Observation) bool { return o.Outcome == timeline.Unknown })
-	if i < 0 {
-		return len(tl.Observations) > 0 && ask(tl)
-	}
-	for _, outcome := range outcomes {
-		branch := *tl
-		if branch.Observations = slices.Clone(tl.Observations); outcome == timeline.Unknown {
-			branch.Observations = slices.Delete(branch.Observations, i, i+1)
-		} else {
-			o := &branch.Observations[i]
-			o.Outcome, o.Answered, o.FirstByte, o.Done = outcome, true, o.Sent+late, o.Sent+late
+	late, sure := Lateness(tl), *tl
+	sure.Observations = nil
+	var whatever func(part *timeline.Timeline) bool // it is refuted for every combination
+	whatever = func(part *timeline.Timeline) bool {
+		if part.Counts().Unknown == 0 {
+			return len(part.Observations) > 0 && ask(part)
 		}
-		branch.Header.Ended = max(branch.Header.Ended, branch.End())
-		if !whatever(&branch, outcomes, late, ask) {
-			return false
+		return !slices.ContainsFunc(outcomes, func(as timeline.Outcome) bool {
+			return !whatever(settled(part, as, late, 1))
+		})
+	}
+	for _, part := range Parted(tl) {
+		if k := part.Counts().Unknown; k == 0 || k > mostBranched {
+			sure.Observations = append(sure.Observations, part.Observations...)
+		} else if whatever(part) {
+			return true
 		}
 	}
-	return true
+	return len(sure.Observations) > 0 && ask(&sure)
 }
 
 // Several tells whether a recording has more than one client.

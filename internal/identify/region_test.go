@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/rlcheck/rlcheck/internal/result"
-	"github.com/rlcheck/rlcheck/internal/spec"
 	"github.com/rlcheck/rlcheck/internal/timeline"
 )
 
@@ -88,7 +87,7 @@ func TestCountersArePartedWhereMoreIsNotLearnt(t *testing.T) {
 		most  int64
 		parts int
 	}{{6 * ms, 18, 1}, {7 * ms, 18, 3}, {7 * ms, 19, 3}, {7 * ms, 20, 1}} {
-		r := &Region{Kind: CounterKind(spec.AlignFirst, spec.CountAdmitted),
+		r := &Region{Kind: Kinds()[5],
 			Live: []Box{{Q1: 18, Q2: tt.most, T1: 91 * ms, T2: 105 * ms}}}
 		if got := len(r.split(tt.slow)); got != tt.parts {
 			t.Errorf("%+v: got %d parts", tt, got)

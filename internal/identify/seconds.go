@@ -34,20 +34,23 @@ const aSecond = ", by a clock of whole seconds"
 // longestCoarse is the longest window by a clock of whole seconds: in longer ones a second explains little.
 const longestCoarse = 30 * time.Second
 
-// ofWholeSeconds returns the limiters of such products with a quota that may explain windows of least to
-// most. Theirs last up to a second less than they say. There are none where the quota is below 1.
-func ofWholeSeconds(quota int64, least, most time.Duration) (out []Candidate) {
-	exactly := func(n float64) result.Interval { return between(n, n) }
-	for _, k := range coarseKinds {
-		for w := max(least.Truncate(time.Second), time.Second); w < most+time.Second; w += time.Second {
-			limit, err := spec.Parse(fmt.Sprintf(k.form, fmt.Sprintf("%d/%s", quota, w)))
-			if err != nil {
-				continue
+// ticking returns the limiters with a clock of whole seconds and one of some quotas that explain the
+// recording. Their windows explain those of least to most: they last up to a second less than they say.
+func (x *search) ticking(least, most time.Duration, quotas ...int64) (out []Candidate) {
+	tl, late := x.judged(), x.late()
+	for _, q := range quotas {
+		for _, k := range coarseKinds {
+			for w := max(least.Truncate(time.Second), time.Second); w < most+time.Second; w += time.Second {
+				limit, err := spec.Parse(fmt.Sprintf(k.form, fmt.Sprintf("%d/%s", q, w)))
+				if err != nil || late() || !x.ticks(tl, limit, late) {
+					continue
+				}
+				c := Candidate{Text: k.text + aSecond, Limit: limit, Round: true, Least: w, Most: w}
+				c.Class = []spec.Algorithm{limit[0].Algorithm}
+				c.Measured.Burst = between(float64(q), float64(q))
+				c.Measured.Rate = between(float64(q)/w.Seconds(), float64(q)/w.Seconds())
+				out = append(out, c)
 			}
-			c := Candidate{Text: k.text + aSecond, Class: oneOf(limit[0].Algorithm), Limit: limit,
-				Round: true, Least: w, Most: w}
-			c.Measured.Burst, c.Measured.Rate = exactly(float64(quota)), exactly(float64(quota)/w.Seconds())
-			out = append(out, c)
 		}
 	}
 	return out
@@ -56,15 +59,14 @@ func ofWholeSeconds(quota int64, least, most time.Duration) (out []Candidate) {
 // byTheSecond returns the limiters with a clock of whole seconds that explain the recording as what is left
 // of a kind of windows does; of windows above 10 s none, as few of those refute what a second shortens. A
 // fixed window of 1 s that begins with a second of a clock is one by the clock.
-func (x answer) byTheSecond(r *Region) []Candidate {
-	h, tl, late := r.Hull(), x.judged(), x.late()
+func (x *search) byTheSecond(r *Region) []Candidate {
+	h := r.Hull()
 	if !r.Kind.Base.HasWindow() || h.Q1 < h.Q2 || h.T2 > longestCoarse/3 {
 		return nil
 	}
-	return slices.DeleteFunc(ofWholeSeconds(h.Q1, h.T1, h.T2), func(c Candidate) bool {
+	return slices.DeleteFunc(x.ticking(h.T1, h.T2, h.Q1), func(c Candidate) bool {
 		p := c.Limit[0]
-		same := r.Kind.Base.Align == spec.AlignUnknown && p.Fixed() && p.Rate.Per == time.Second
-		return same || !x.ticks(tl, c.Limit, late)
+		return r.Kind.Base.Align == spec.AlignUnknown && p.Fixed() && p.Rate.Per == time.Second
 	})
 }
 
@@ -106,20 +108,6 @@ func inARow(tl *timeline.Timeline) (out []int64) {
 	return out
 }
 
-// bySecond returns the limiters with a clock of whole seconds that explain a recording which no usual kind
-// does, with the quotas that were admitted in a row.
-func (x *search) bySecond() (out []Candidate) {
-	tl, late, longest := x.judged(), x.late(), min(longestCoarse, 2*x.tl.End())
-	for _, q := range inARow(tl) {
-		for _, c := range ofWholeSeconds(q, time.Second, longest) {
-			if !late() && x.ticks(tl, c.Limit, late) {
-				out = append(out, c)
-			}
-		}
-	}
-	return out
-}
-
 // tick asks the limiters with a clock of whole seconds once every usual kind is refuted. It makes an
 // experiment that several of them may not explain, or reports false.
 func (x *search) tick(ctx context.Context) bool {
@@ -127,7 +115,8 @@ func (x *search) tick(ctx context.Context) bool {
 		return false
 	}
 	most := confirming
-	if x.ticked, x.widened = x.bySecond(), true; len(x.ticked) != 1 {
+	x.ticked = x.ticking(time.Second, min(longestCoarse, 2*x.tl.End()), inARow(x.judged())...)
+	if x.widened = true; len(x.ticked) != 1 {
 		most = len(usualRests)
 	}
 	if len(x.ticked) == 0 {

@@ -49,7 +49,7 @@ func TestOddWindowsByAClockAreConfirmedMore(t *testing.T) {
 		{14 * time.Second, 16 * time.Second, confirming},
 	} {
 		x := begun(&replay{tl: &timeline.Timeline{}}, Options{Fresh: true}, nil)
-		x.regions = []*Region{{Kind: Simple()[1], Live: []Box{{Q1: 100, Q2: 100, T1: tt.from, T2: tt.to}}}}
+		x.regions = []*Region{{Kind: Kinds()[1], Live: []Box{{Q1: 100, Q2: 100, T1: tt.from, T2: tt.to}}}}
 		if got := x.doubts(); got != tt.want {
 			t.Errorf("%s..%s: got %d silences to confirm it, want %d", tt.from, tt.to, got, tt.want)
 		}

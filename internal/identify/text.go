@@ -315,12 +315,6 @@ func inWords(p spec.Policy, units bool) string {
 	case p.Count == spec.CountAll:
 		s += ", denied ones included"
 	}
-	if p.Start != "" && p.Start != spec.StartFull {
-		s += ", with fewer for a new client"
-	}
-	if p.Ban > 0 {
-		s += ", with a ban of " + amount(p.Ban) + " after a denial"
-	}
 	if p.TickSet && p.Tick == time.Second {
 		s += ", by a clock of whole seconds"
 	}
