@@ -36,11 +36,11 @@ func TestCutRecordingsAccuseNobody(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
 	}
-	cuts := 6
-	if os.Getenv("RLCHECK_SOAK") == "" {
-		cuts = 4
-	}
-	for _, s := range bundled(t, scenario.ParseOptions{}) {
+	for i, s := range bundled(t, scenario.ParseOptions{}) {
+		cuts := 2 + i%2
+		if os.Getenv("RLCHECK_SOAK") != "" {
+			cuts = 6
+		}
 		t.Run(s.ID, func(t *testing.T) {
 			whole, text := journaled(t, s)
 			for k := 1; k <= cuts; k++ {
