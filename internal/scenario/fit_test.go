@@ -163,3 +163,17 @@ func TestFlowsOfSeveralLimits(t *testing.T) {
 		t.Errorf("got %d phases, %q", len(s.Phases), s.Unmet())
 	}
 }
+
+// TestAnswersOfAQueueAreWaitedFor: an answer that a queue delays is no answer that is missing.
+func TestAnswersOfAQueueAreWaitedFor(t *testing.T) {
+	for limit, want := range map[string]time.Duration{
+		"token-bucket,rate=10/s,burst=20":        5 * time.Second,
+		"leaky-bucket-queue,rate=1/s,queue=9":    15 * time.Second,
+		"leaky-bucket-queue,rate=1/1m,queue=100": 65 * time.Second,
+	} {
+		s := read(t, "burst.yaml", scenario.ParseOptions{Limit: limit})
+		if s.Target.Timeout != want {
+			t.Errorf("%s: got %v, want %v", limit, s.Target.Timeout, want)
+		}
+	}
+}

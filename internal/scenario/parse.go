@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed"
 	"encoding/json"
 	"fmt"
@@ -113,7 +114,7 @@ func newDraft(name string) *draft {
 	exactly := Tolerance{Demanded: true}
 	return &draft{Scenario: Scenario{
 		File: name,
-		Target: Target{URL: Builtin, Method: "GET", Timeout: 5 * time.Second, Tick: time.Millisecond,
+		Target: Target{URL: Builtin, Method: "GET", Tick: time.Millisecond,
 			RetryAfter: "seconds", Protocol: H1},
 		Partition: Partition{Kind: ByHeader, Name: "X-Api-Key", Count: 1, Fresh: true, Exclusive: true},
 		Denied:    Denied{Status: []int{429}},
@@ -129,6 +130,7 @@ func (s *draft) decode(d *decoder, root *Node) {
 	if len(d.problems) > 0 { // the rest needs a right limit and right phases
 		return
 	}
+	s.Target.Timeout = cmp.Or(s.Target.Timeout, patience(s.Limit))
 	for i := range s.phases {
 		p := &s.phases[i]
 		p.resolve(d, &s.Scenario)
@@ -145,6 +147,18 @@ func (s *draft) decode(d *decoder, root *Node) {
 	if !(d.lenient && s.Unmet() != "") {
 		s.checkCeilings(d, root)
 	}
+}
+
+// patience is how long an answer is waited for by default: 5 s beside what a queue delays it, of that a
+// minute at most.
+func patience(l spec.Limit) time.Duration {
+	wait := 5 * time.Second
+	for _, p := range l {
+		if p.Queued() {
+			wait = max(wait, 5*time.Second+min(p.Recovery(), time.Minute))
+		}
+	}
+	return wait
 }
 
 // checkCeilings reports what exceeds the ceilings of Safety.
