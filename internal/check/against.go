@@ -218,13 +218,11 @@ func (c *Case) lump(client func(name string) string, partitions []result.Partiti
 const askedPartitions = 100
 
 // replay asks what a limiter with a defect would have decided when the requests were sent. One partition must
-// be refuted then. can: the limit can show the defect, and no search ended too early. A queue, which answers
-// later, is not asked.
+// be refuted then. can: the limit can show the defect, and no search ended too early.
 func (c *Case) replay(d wrong.Defect, b excerpts) (by int, can, does bool) {
 	unpaid := d.Costs && c.Rec.Header.Judged.SingleUnits
 	if mode := c.O.Conformance; mode != "" && mode != result.Exact || c.O.Shared || unpaid ||
-		c.declared.Completes() || slices.ContainsFunc(c.declared, spec.Policy.Queued) ||
-		d.Unfit(c.declared) != "" {
+		c.declared.Completes() || d.Unfit(c.declared) != "" {
 		return 0, false, false
 	}
 	l, err := d.Of(c.declared)
@@ -251,10 +249,11 @@ func (c *Case) replay(d wrong.Defect, b excerpts) (by int, can, does bool) {
 
 // decide gives answered requests of a partition the outcomes of a limiter that decides them when they are
 // sent. One that was denied would have been in flight as long as the quickest of the partition, and cost what
-// its cheapest did.
+// its cheapest did. What a queue admits is answered when its turn comes.
 func (c *Case) decide(l reference.Limiter, obs []history.Observation, lasts time.Duration, costs int64) {
 	state, zero := l.Init(), time.Duration(c.Rec.Header.Started.UnixNano())
 	var flight []*history.Observation // admitted and not complete, by Done
+	queued, way := slices.ContainsFunc(c.declared, spec.Policy.Queued), quickest(obs)
 	for i := range obs {
 		o := &obs[i]
 		if !o.Answered || o.Outcome == timeline.Unknown {
@@ -269,6 +268,10 @@ func (c *Case) decide(l reference.Limiter, obs []history.Observation, lasts time
 		}
 		var d reference.Decision
 		state, d = l.Step(state, zero+o.Sent, max(0, o.Cost))
+		if queued && (d.Allow || o.Outcome == timeline.Allowed) {
+			o.FirstByte = o.Sent + way + d.Delay
+			o.Done = o.FirstByte
+		}
 		if o.Outcome = timeline.Denied; d.Allow {
 			o.Outcome = timeline.Allowed
 			at := sort.Search(len(flight), func(k int) bool { return flight[k].Done > o.Done })

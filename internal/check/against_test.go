@@ -58,6 +58,7 @@ func TestClientsThatMayBeOneProveNothing(t *testing.T) {
 func TestWhatADefectWouldHaveDone(t *testing.T) {
 	const (
 		window = "fixed-window,rate=10/10s"
+		queue  = "leaky-bucket-queue,rate=1/s,queue=9"
 		two    = slow + "+fixed-window,rate=15/1m,align=first"
 	)
 	for name, x := range map[string]struct {
@@ -74,6 +75,9 @@ func TestWhatADefectWouldHaveDone(t *testing.T) {
 		"no other limit can show it":          {window, "refill-truncated", time.Millisecond, false},
 		"never again":                         {slow, "never-recovers", 5 * time.Second, false},
 		"never again, asked too soon":         {slow, "never-recovers", time.Millisecond, true},
+		"a queue that counts twice":           {queue, "counted-twice", time.Millisecond, false},
+		"a queue that locks out":              {queue, "never-recovers", 5 * time.Second, false},
+		"a queue, asked too soon":             {queue, "never-recovers", time.Millisecond, true},
 		"two limits":                          {two, "refused-still-pays", 5 * time.Second, false},
 		"two limits, asked too soon":          {two, "refused-still-pays", time.Millisecond, true},
 	} {
@@ -142,7 +146,7 @@ func burstsOf(t *testing.T, limit spec.Limit, clients []string,
 			var d reference.Decision
 			state, d = target.Step(state, at, 1)
 			asked := timeline.Arrival{Seq: 30*c + i, At: at, Cost: 1, Partition: client}
-			o := timeline.Observation{Arrival: asked, Sent: at, FirstByte: at + 1, Answered: true,
+			o := timeline.Observation{Arrival: asked, Sent: at, FirstByte: at + 1 + d.Delay, Answered: true,
 				Outcome: timeline.Denied}
 			if d.Allow {
 				o.Outcome = timeline.Allowed

@@ -79,6 +79,16 @@ func shortest(obs []history.Observation) (least time.Duration) {
 	return max(0, least)
 }
 
+// quickest returns the shortest time until an answer began. 0: there is no answer.
+func quickest(obs []history.Observation) (least time.Duration) {
+	for i := range obs {
+		if o := &obs[i]; o.Answered && (least == 0 || o.FirstByte-o.Sent < least) {
+			least = o.FirstByte - o.Sent
+		}
+	}
+	return max(0, least)
+}
+
 // cheapest returns the least that an admitted request cost, if costs are settled: a denied one would
 // have cost as much, had it been admitted. 0: none was admitted, or a request says what it costs.
 func (c *Case) cheapest(obs []history.Observation) (least int64) {

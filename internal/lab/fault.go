@@ -214,6 +214,18 @@ func cleared(l spec.Limit) string {
 var onTime = wrong.All(wrong.Never(spec.Policy.Queued, "it needs policies that deny rather than delay"),
 	untold)
 
+// unqueued demands policies that deny rather than delay. Who waits for the answers of a queue meets an empty
+// one.
+var unqueued = wrong.Never(spec.Policy.Queued,
+	"a queue is empty when its answers have come, and has nothing to share then (declare another)")
+
+// stalls is how long a target with the fault outage-hangs waits for its store.
+const stalls = 3 * time.Second
+
+// answersSoon demands queues that delay less than such a target.
+var answersSoon = wrong.Never(func(p spec.Policy) bool { return p.Queued() && 2*p.Recovery() > stalls },
+	"a queue of seconds delays as long as a target that waits for its store (declare a shorter one)")
+
 // untold demands policies that need not be told of completions.
 func untold(l spec.Limit) string {
 	if l.Completes() {

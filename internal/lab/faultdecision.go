@@ -32,7 +32,8 @@ var keyFaults = []Fault{
 		key: func(r *http.Request, key string) string { return key + " " + r.URL.EscapedPath() }},
 	{Name: "key-by-query",
 		key: func(r *http.Request, key string) string { return key + " ?" + r.URL.RawQuery }},
-	{Name: "key-by-method", key: func(r *http.Request, key string) string { return key + " " + r.Method }},
+	{Name: "key-by-method", fits: unqueued,
+		key: func(r *http.Request, key string) string { return key + " " + r.Method }},
 	{Name: "long-key-unlimited", unlimited: func(t *Target, r *http.Request) bool {
 		key, _ := t.named(r)
 		return len(key) > 250
@@ -275,7 +276,7 @@ var eventFaults = []Fault{
 	{Name: "reload-live-keys-keep", atEvents: atEvents{reloadKeepsLive: true}},
 	{Name: "outage-answers-500", options: func(o *Options) { o.OnStoreError = StoreErrorFails }},
 	{Name: "outage-denies", options: func(o *Options) { o.OnStoreError = StoreErrorDenies }},
-	{Name: "outage-hangs", atEvents: atEvents{stall: 3 * time.Second}},
+	{Name: "outage-hangs", fits: answersSoon, atEvents: atEvents{stall: stalls}},
 	{Name: "outage-queues", atEvents: atEvents{queues: true}},
 	{Name: "outage-forgets", atEvents: atEvents{outageForgets: true}},
 	{Name: "outage-stays-open", atEvents: atEvents{staysOpen: true}},

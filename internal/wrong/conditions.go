@@ -116,9 +116,12 @@ var SeveralPolicies = All(Never(func(p spec.Policy) bool { return p.Count == spe
 var fineClock = Never(func(p spec.Policy) bool { return p.HasWindow() && 3*p.Tick >= p.Rate.Per },
 	"ticks of a third of a window hide when it ends")
 
-// alone demands one policy: a faster one keeps a client from using up what a slower one forgets.
+// alone demands one policy: a faster one keeps a client from using up what a slower one forgets. A client
+// that waited for the answers of a queue has nothing left in it.
 func alone(l spec.Limit) string {
 	switch {
+	case len(l) == 1 && l[0].Queued():
+		return "a queue is empty when its answers have come, and forgets nothing then (declare another)"
 	case len(l) == 1 && l[0].TTL > 0:
 		return "the limit declares that it forgets clients (declare it without ttl)"
 	case len(l) == 1 && l[0].Tick > 0 && 3*l[0].Tick >= WindowOf(l[0]):
