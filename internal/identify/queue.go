@@ -123,12 +123,12 @@ func (x *search) queue() *Candidate {
 			}
 		}
 	}
-	return x.lineOf(best, left, late)
+	return x.lineOf(best, left, unit, late)
 }
 
 // lineOf returns a queue with a round rate, with those of the times that are left which the judge does not
 // refute; nil where it refutes all that are tried.
-func (x *search) lineOf(best spec.Policy, left Box, late func() bool) *Candidate {
+func (x *search) lineOf(best spec.Policy, left Box, unit time.Duration, late func() bool) *Candidate {
 	const steps = 40
 	bucket := Kinds()[0]
 	at := func(p spec.Policy) spec.Limit {
@@ -154,6 +154,10 @@ func (x *search) lineOf(best spec.Policy, left Box, late func() bool) *Candidate
 	whole.Q1, whole.Q2 = best.Queue, best.Queue
 	c := &Candidate{Text: "a queue", Class: []spec.Algorithm{spec.LeakyBucketQueue}, Least: left.T1,
 		Most: left.T2, Round: bucket.Round(left), box: left}
+	near := unit / 100 // most answers are so far apart
+	if !left.Single(0, 0) && unit+near >= left.T1 && unit-near <= left.T2 {
+		whole.T1, whole.T2 = max(left.T1, unit-near), min(left.T2, unit+near)
+	}
 	for _, p := range []spec.Policy{bucket.Rounded(whole), bucket.Written(bucket.Conventional(whole)),
 		bucket.Written(middle)} {
 		if c.Limit = at(p); !x.fails(c.Limit) {
