@@ -78,14 +78,15 @@ func breaks(s *scenario.Scenario, tl *timeline.Timeline) (out []timeline.Break) 
 
 // claimed returns the faults that a scenario is there for and that change how requests are counted. A defect
 // of the limiter is none of them if the demanded resolution measures it, which others of the run may do; if
-// phases were left out, which may have been there to show it; or if another policy may deny first, unless the
-// defect is one of several policies.
-func claimed(s *scenario.Scenario) []string {
+// phases were left out, which may have been there to show it; if another policy may deny first, unless the
+// defect is one of several policies; or if it is one of new clients, and each may have come before.
+func claimed(s *scenario.Scenario, tl *timeline.Timeline) []string {
 	measured := []string{"burst-off-by-one", "burst-one-less", "refill-too-fast", "refill-too-slow"}
 	return slices.DeleteFunc(slices.Clone(s.Catches), func(name string) bool {
 		d, defect := wrong.Find(name)
 		hidden := len(s.Limit) > 1 && d.Unfit(s.Limit[:1]) == ""
+		known := name == "starts-empty" && tl.Header.CompleteFrom != 0
 		return !check.Tells(name) || defect && d.Client == nil &&
-			(s.Unfit != "" || hidden || slices.Contains(measured, name))
+			(s.Unfit != "" || hidden || known || slices.Contains(measured, name))
 	})
 }

@@ -207,7 +207,7 @@ func settle(tl *timeline.Timeline, s *scenario.Scenario, o Options, ends *endpoi
 		t.BurstExact, t.Burst = r.BurstExact, r.Burst
 	}
 	// What is kept is judged alike again.
-	tl.Header.Judged.Breaks, tl.Header.Judged.Against = breaks(s, tl), claimed(s)
+	tl.Header.Judged.Breaks, tl.Header.Judged.Against = breaks(s, tl), claimed(s, tl)
 	if o.Recorded != nil {
 		kept := *tl
 		if ends.assumed {
@@ -368,7 +368,7 @@ func Judge(out *result.Scenario, s *scenario.Scenario, tl *timeline.Timeline) {
 	out.Claims = nil
 	defer doubtAnswers(out)
 	// A recording that was kept by an earlier version, or was cut, does not say them.
-	tl.Header.Judged.Breaks, tl.Header.Judged.Against = breaks(s, tl), claimed(s)
+	tl.Header.Judged.Breaks, tl.Header.Judged.Against = breaks(s, tl), claimed(s, tl)
 	if s.Expect.Conformance != scenario.NoConformance {
 		c, j := charged(tl, s)
 		out.Header.Judged = tl.Header.Judged
