@@ -97,7 +97,7 @@ func TestManyAtOnceAreExplained(t *testing.T) {
 	if testing.Short() {
 		t.Skip("some seconds")
 	}
-	seeds := uint64(4)
+	seeds := uint64(2)
 	if os.Getenv("RLCHECK_SOAK") != "" {
 		seeds = 10
 	}

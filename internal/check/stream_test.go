@@ -311,7 +311,7 @@ func TestSpilledRecordingsAreJudgedAlike(t *testing.T) {
 	}
 	for name, limit := range smallLimits() {
 		r := rand.New(rand.NewPCG(soakSeed+3, 1))
-		tl := randomPartitions(t, r, limit, shape{requests: 300, gap: 10, late: 20})
+		tl := randomPartitions(t, r, limit, shape{requests: 150, gap: 10, late: 20})
 		c := inTurnCaps
 		want := streamed(t, tl, limit, Options{SkipMeasure: true}, c)
 		file, o := &spilled{}, Options{SkipMeasure: true}

@@ -84,7 +84,7 @@ func TestFaultsAreNotNamedWrongly(t *testing.T) {
 	}
 	limits := []string{"token-bucket,rate=4/s,burst=6", "fixed-window,rate=6/1500ms,align=first",
 		"sliding-window-log,rate=6/1500ms", "sliding-window-counter,rate=6/1500ms"}
-	usual := []string{"denied-counted", "idle-overflow"}
+	usual := []string{"denied-counted", "state-expires-early"}
 	for _, text := range limits {
 		limit, err := spec.Parse(text)
 		if err != nil {
