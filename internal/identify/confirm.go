@@ -146,10 +146,13 @@ func (x *search) usualExperiment(ctx context.Context, most int) bool {
 	if x.made[usualName] >= min(most, len(usualRests)) || x.line == nil && len(likely)+len(x.ticked) == 0 {
 		return false
 	}
-	whole, spends, paced := time.Duration(0), 0, x.line != nil
-	if paced {
+	whole, spends, paced, every := time.Duration(0), 0, x.line != nil, x.pace.every
+	if paced { // at once, or a place comes free meanwhile
 		p := x.line.Limit[0]
-		whole, spends = p.Recovery(), int(p.Full())+int(x.line.box.Q2-x.line.box.Q1)
+		whole, spends, every = p.Recovery(), int(p.Full())+int(x.line.box.Q2-x.line.box.Q1), x.o.Every
+		if x.pace.far {
+			every = x.pace.dense
+		}
 	} else if len(likely) > 0 {
 		sure := &Region{Kind: likely[0].Kind, Live: likely[0].Live}
 		whole, spends, paced = sure.Recovery(), sure.Kind.Spends(sure.Hull(), x.pace.every), sure.Kind.Paced
@@ -165,7 +168,7 @@ func (x *search) usualExperiment(ctx context.Context, most int) bool {
 		return false
 	}
 	return x.send(ctx, Phase{Name: "quota-after-" + Brief(rest), Rest: rest,
-		Requests: spends + 3, Every: x.pace.every, Denials: 2})
+		Requests: spends + 3, Every: every, Denials: 2})
 }
 
 // steadyName is the experiment that no silence interrupts.

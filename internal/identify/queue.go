@@ -170,47 +170,66 @@ func (x *search) lineOf(best spec.Policy, left Box, unit time.Duration, late fun
 }
 
 // spacing returns the usual time between answers of requests that wait, and between which times it lies; 0
-// where too few wait. An answer that was lost leaves a gap of two.
+// where too few wait. An answer that was lost leaves a gap of two, a silence leaves a longer one.
 func spacing(tl *timeline.Timeline) (unit, t1, t2 time.Duration) {
-	soon, jitter := slowAfter(tl), Unqueued(tl)-Soonest(tl)+tl.Header.Tick+time.Millisecond
-	var rows [][]time.Duration
-	var gaps, row []time.Duration
-	for _, part := range append(Parted(byClient(tl)), &timeline.Timeline{}) {
-		for i := range part.Observations {
-			switch o := &part.Observations[i]; {
-			case o.Outcome == timeline.Allowed && o.FirstByte-o.Sent > soon:
-				if row = append(row, o.FirstByte); len(row) > 1 {
-					gaps = append(gaps, o.FirstByte-row[len(row)-2])
-				}
-			case o.Outcome == timeline.Allowed: // the queue was empty
-				rows, row = append(rows, row), nil
-			}
+	rows := waitingRows(tl)
+	var gaps []time.Duration
+	for _, row := range rows {
+		for i := 1; i < len(row); i++ {
+			gaps = append(gaps, row[i]-row[i-1])
 		}
-		rows, row = append(rows, row), nil
 	}
 	if len(gaps) == 0 {
 		return 0, 0, 0
 	}
 	slices.Sort(gaps)
 	unit, t1, t2 = max(gaps[(len(gaps)-1)/2], 1), 1, math.MaxInt64
+	silent := func(gap time.Duration) bool { return 2*gap > 5*unit }
+	jitter := Unqueued(tl) - Soonest(tl) + tl.Header.Tick + time.Millisecond
 	for _, gap := range gaps { // on a busy machine some answers are late
-		off := gap - (gap+unit/2)/unit*unit
-		jitter = max(jitter, 2*off, -2*off)
+		if off := gap - (gap+unit/2)/unit*unit; !silent(gap) {
+			jitter = max(jitter, 2*off, -2*off)
+		}
 	}
 	for _, row := range rows {
-		n := time.Duration(0)
-		for i := 1; i < len(row); i++ {
-			n += (row[i] - row[i-1] + unit/2) / unit
-		}
-		if n > 0 {
-			all := row[len(row)-1] - row[0]
-			t1, t2 = max(t1, (all-jitter)/n), min(t2, (all+jitter)/n)
+		all, n := time.Duration(0), time.Duration(0)
+		for i := 1; i <= len(row); i++ {
+			if i < len(row) && !silent(row[i]-row[i-1]) {
+				all, n = all+row[i]-row[i-1], n+(row[i]-row[i-1]+unit/2)/unit
+				continue
+			}
+			if n > 0 {
+				t1, t2 = max(t1, (all-jitter)/n), min(t2, (all+jitter)/n)
+			}
+			all, n = 0, 0
 		}
 	}
 	if t1 > t2 { // some answers were later still
 		return unit, min(unit, t2), max(unit, t1)
 	}
 	return unit, t1, t2
+}
+
+// waitingRows has the times of answers that waited, in rows that ascend. Between two rows the queue of the
+// client was empty.
+func waitingRows(tl *timeline.Timeline) (rows [][]time.Duration) {
+	soon, row := slowAfter(tl), []time.Duration(nil)
+	next := func() {
+		slices.Sort(row) // a request that was sent later may have come earlier
+		rows, row = append(rows, row), nil
+	}
+	for _, part := range Parted(byClient(tl)) {
+		for i := range part.Observations {
+			switch o := &part.Observations[i]; {
+			case o.Outcome == timeline.Allowed && o.FirstByte-o.Sent > soon:
+				row = append(row, o.FirstByte)
+			case o.Outcome == timeline.Allowed:
+				next()
+			}
+		}
+		next()
+	}
+	return rows
 }
 
 // byClient has the requests of each client one after the other.
@@ -247,7 +266,7 @@ func unexplained(q spec.Policy, tl *timeline.Timeline) (wrong float64) {
 		return math.Inf(1)
 	}
 	soon := Unqueued(tl)
-	early := soon + q.Rate.Per/2 + 2*time.Millisecond
+	early := soon + q.Rate.Per/4 + 2*time.Millisecond
 	states := map[string]reference.State{}
 	for i := range tl.Observations {
 		o := &tl.Observations[i]

@@ -183,3 +183,25 @@ func TestAQueueWithAPlaceIsToldFromOneWithout(t *testing.T) {
 		}
 	}
 }
+
+// TestASilenceIsNoAnswerThatWasLost: the first answers of a burst may come in another order than the requests
+// were sent. The silence before them is then no multiple of the time between two answers.
+func TestASilenceIsNoAnswerThatWasLost(t *testing.T) {
+	tl, seq := &timeline.Timeline{}, 0
+	admit := func(sent, after time.Duration) {
+		o := timeline.Observation{Sent: sent, FirstByte: sent + after, Answered: true}
+		o.Outcome, o.Seq, seq = timeline.Allowed, seq, seq+1
+		tl.Observations = append(tl.Observations, o)
+	}
+	for burst := range time.Duration(3) {
+		at := burst * 2522 * ms // half a unit more than fifty
+		admit(at, 50*ms)        // the next one overtakes it
+		admit(at, ms)
+		for i := range time.Duration(10) {
+			admit(at, (i+2)*50*ms)
+		}
+	}
+	if unit, t1, t2 := spacing(tl); unit != 50*ms || t1 > 50*ms || t2 < 50*ms || t2-t1 > ms {
+		t.Errorf("got %v in %v..%v, want 50ms", unit, t1, t2)
+	}
+}
