@@ -70,7 +70,7 @@ func partitionTextKind() kind[*string] {
 	}}
 }
 
-// ParseConfig reads the configuration src. Errors call it name. The error is a Errors with every mistake
+// ParseConfig reads the configuration src. Errors call it name. The error is an Errors with every mistake
 // in it.
 func ParseConfig(src []byte, name string, env Env) (*Config, error) {
 	const form = "a configuration is a mapping with target, limit, scenarios and more"

@@ -54,7 +54,7 @@ type draft struct {
 	sharing map[timeline.Attribute]claim.Sharing
 }
 
-// Parse reads the scenario file src. Errors call it name. The error is a Errors with every mistake in
+// Parse reads the scenario file src. Errors call it name. The error is an Errors with every mistake in
 // it.
 func Parse(src []byte, name string, opts ParseOptions) (*Scenario, error) {
 	s, err := read(src, name, opts)
